@@ -1,0 +1,1 @@
+"""Knobs declared once, presets, and the one loader."""

@@ -1,0 +1,1 @@
+"""The books: leases, requests and tokens in flight, load reports, candidates."""

@@ -1,0 +1,1 @@
+"""Workloads, clients and reports."""

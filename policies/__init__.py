@@ -1,0 +1,1 @@
+"""How to choose a worker; one file a policy."""

@@ -1,0 +1,55 @@
+"""What a policy is given and what it returns. It ranks; it never does I/O."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRequest:
+    """The request as a policy sees it."""
+
+    prompt_tokens: int
+    session: str | None = None  # None: the client named none
+    group: str | None = None
+    tenant: str | None = None
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A frozen snapshot of the workers that may be chosen, in columns of equal length.
+
+    Where a worker has not reported, its column holds None and a policy uses what this gateway
+    counts itself; a report older than 2 s is no report.
+    """
+
+    ids: Sequence[str]
+    requests_in_flight: Sequence[int]  # dispatched by this gateway, not ended
+    uncached_tokens_in_flight: Sequence[int]  # of those, prompt tokens before their first output
+    running: Sequence[int | None]  # from the last report
+    waiting: Sequence[int | None]
+    queued_uncached_tokens: Sequence[int | None]
+    kv_share_used: Sequence[float | None]  # 0..1, locked tokens over the pool
+    prefill_tokens_per_s: Sequence[float | None]
+    read_cached_tokens: Callable[[], Sequence[int]]  # computed once, on the first call
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen column, and why. `explain` is called only when somebody looks."""
+
+    index: int
+    branch: str  # a short, bounded word for metrics: "hit", "miss", "imbalance", "rotation"
+    explain: Callable[[], Sequence[float]]  # a score per candidate, lower is better
+
+
+class Policy(Protocol):
+    """State a policy needs (a rotation, a sticky map) changes only inside `choose`."""
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        """Pick one of at least one candidates. Raises NoWorkerAvailable if there are none."""
+        ...

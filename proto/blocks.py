@@ -1,0 +1,59 @@
+"""Block ids: the one rule that worker cache and mirror share.
+
+A block's id is xxh3_64(parent id as 8 little-endian bytes + the block's content), so an id names a
+whole prefix and is the same in every process. The root id is xxh3_64 of the namespace, a msgpack
+array `[weights id, adapter or nil, salt or nil]`: equal prompts of two tenants share no id.
+"""
+
+import struct
+from array import array
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+_encode_namespace = msgspec.msgpack.Encoder().encode
+_pack_parent = struct.Struct("<Q").pack
+
+# A text that no tokenizer is known for is cut in bytes: small blocks where prompts differ most
+# (their first 16 KB), larger ones behind, so that a long prompt stays cheap to hash.
+BYTE_BLOCK = 256
+LONG_BYTE_BLOCK = 1024
+LONG_AFTER_BYTES = 16_384
+
+
+def root_id(weights_id: str, adapter: str | None = None, salt: str | None = None) -> int:
+    """The parent of a prompt's first block. None: the base model, the namespace everyone shares."""
+    return xxh3_64_intdigest(_encode_namespace([weights_id, adapter, salt]))
+
+
+def chain(parent: int, tokens: "array[int]", block_size: int) -> "array[int]":
+    """Ids of the whole blocks of `tokens` (array of type 'I'), the first a child of `parent`.
+
+    A tail shorter than `block_size` tokens has no id. O(len(tokens)); 163 us for 32k tokens in
+    blocks of 64, 1.2 ms in blocks of 16.
+    """
+    content = memoryview(tokens).cast("B")
+    return _chain(parent, content, [block_size * 4] * (len(tokens) // block_size))
+
+
+def byte_chain(parent: int, text: bytes) -> "array[int]":
+    """Ids of the whole byte blocks of `text`: 256 bytes each, 1 KB beyond the first 16 KB."""
+    head = min(len(text), LONG_AFTER_BYTES) // BYTE_BLOCK
+    tail = max(0, len(text) - LONG_AFTER_BYTES) // LONG_BYTE_BLOCK
+    return _chain(parent, memoryview(text), [BYTE_BLOCK] * head + [LONG_BYTE_BLOCK] * tail)
+
+
+def bytes_in_blocks(blocks: int) -> int:
+    """How many bytes the first `blocks` ids of a byte chain cover."""
+    head = min(blocks, LONG_AFTER_BYTES // BYTE_BLOCK)
+    return head * BYTE_BLOCK + (blocks - head) * LONG_BYTE_BLOCK
+
+
+def _chain(parent: int, content: memoryview, sizes: list[int]) -> "array[int]":
+    ids = array("Q")
+    start = 0
+    for size in sizes:
+        parent = xxh3_64_intdigest(_pack_parent(parent) + content[start : start + size])
+        ids.append(parent)
+        start += size
+    return ids

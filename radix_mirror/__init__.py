@@ -1,0 +1,1 @@
+"""What the gateway believes each worker holds in its prefix cache."""

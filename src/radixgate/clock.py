@@ -1,0 +1,17 @@
+"""Time as an argument: whoever needs a clock is given one."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Seconds on a monotonic scale; only differences mean anything."""
+
+    def now(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's monotonic clock."""
+
+    def now(self) -> float:
+        return time.monotonic()

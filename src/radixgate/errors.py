@@ -1,0 +1,89 @@
+"""The one error tree: each error knows its HTTP status and the field it is about."""
+
+
+class RadixgateError(Exception):
+    """Root of everything radixgate raises on purpose.
+
+    ``status`` is the HTTP status a client sees, ``kind`` the ``type`` and ``code`` of the OpenAI
+    error object, ``param`` the request field at fault (None: no single field is).
+    """
+
+    status = 500
+    kind = "internal_error"
+    code: str | None = None
+    # Seconds after which a retry makes sense; None means no Retry-After header is sent.
+    retry_after_s: float | None = None
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+
+
+class ConfigError(RadixgateError):
+    """A flag, a file or a combination of settings that cannot work; names both sides."""
+
+    kind = "config_error"
+
+
+class RequestError(RadixgateError):
+    """The client's request is wrong; nothing was sent to a worker, a retry will fail again."""
+
+    status = 400
+    kind = "invalid_request_error"
+
+    def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message, param=param)
+        self.code = code
+
+
+class UnknownModel(RequestError):
+    """The model named in the request is served by no worker; the message lists those that are."""
+
+    status = 404
+
+
+class PayloadTooLarge(RequestError):
+    """The body is over the configured limit."""
+
+    status = 413
+
+
+class DuplicateRequest(RequestError):
+    """A live request already has this rid; a finished one's may be used again."""
+
+    status = 409
+
+
+class GatewayError(RadixgateError):
+    """The gateway could not get an answer for a request that may be right."""
+
+    status = 502
+    kind = "upstream_error"
+
+
+class NoWorkerAvailable(GatewayError):
+    """No healthy worker can take the request now; the client may retry."""
+
+    status = 503
+    kind = "service_unavailable"
+    retry_after_s = 1.0
+
+
+class WorkerFailed(GatewayError):
+    """A worker broke off: refused, reset, timed out, or answered nonsense."""
+
+
+class WorkerRefused(GatewayError):
+    """A worker answered with an error of its own; status and message pass through."""
+
+    def __init__(self, message: str, *, status: int, param: str | None = None) -> None:
+        super().__init__(message, param=param)
+        self.status = status
+        self.kind = "invalid_request_error" if 400 <= status < 500 else "upstream_error"
+
+
+class ModelError(RadixgateError):
+    """Weights, tokenizer or template that cannot be used; names the tensor or the key."""
+
+    kind = "model_error"

@@ -1,0 +1,1 @@
+"""The engine: one process, one model replica on one node."""

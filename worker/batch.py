@@ -1,0 +1,51 @@
+"""What one forward pass computes: rows of several sequences, laid end to end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardBatch:
+    """New tokens of `n` sequences (chunks of prefill and single decode tokens mixed).
+
+    Sequence i owns rows `q_starts[i]:q_starts[i + 1]` of the flat tensors. Its KV after this pass
+    has `context_lens[i]` tokens, in the pages of `page_tables[i]` in order: token j lies in slot
+    `page_tables[i][j // page_size] * page_size + j % page_size`.
+    """
+
+    token_ids: torch.Tensor  # int64 [rows]
+    positions: torch.Tensor  # int64 [rows], 0-based in the sequence
+    slots: torch.Tensor  # int64 [rows], where each row's K and V are written
+    q_starts: Sequence[int]  # n + 1
+    context_lens: Sequence[int]  # n
+    page_tables: Sequence[torch.Tensor]  # n of int64 [pages]
+    page_size: int
+    logit_rows: torch.Tensor  # int64 [wanted], rows whose logits are computed
+
+
+@dataclass(frozen=True, slots=True)
+class KvPool:
+    """Keys and values of every layer, in slots of one token: [layers][slots, kv_heads, head_dim]."""
+
+    keys: Sequence[torch.Tensor]
+    values: Sequence[torch.Tensor]
+
+    @classmethod
+    def allocate(
+        cls,
+        *,
+        layers: int,
+        slots: int,
+        kv_heads: int,
+        head_dim: int,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+    ) -> "KvPool":
+        """Zeroed memory for `slots` tokens: 2 * layers * slots * kv_heads * head_dim elements."""
+        shape = (slots, kv_heads, head_dim)
+        return cls(
+            [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)],
+            [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)],
+        )
