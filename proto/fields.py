@@ -1,0 +1,129 @@
+"""Reading a client's JSON object: every wrong type becomes a RequestError that names the field."""
+
+from array import array
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from radixgate.errors import RequestError
+
+T = TypeVar("T")
+
+MAX_TOKEN_ID = 2**32 - 1
+
+
+def decode_object(body: bytes) -> dict[str, object]:
+    """The JSON object of a request body. Raises RequestError if it is none."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise RequestError(f"the body is not valid JSON: {exc}", param="body") from exc
+    if not isinstance(value, dict):
+        raise RequestError(f"the body must be a JSON object, not {kind_of(value)}", param="body")
+    return value
+
+
+class Fields:
+    """Typed look-ups in one JSON object. `null` counts as absent, absent as None."""
+
+    def __init__(self, values: Mapping[str, object], path: str = "") -> None:
+        self._values = values
+        self._path = path
+
+    def path(self, name: str) -> str:
+        """The name a client would find the field by: `sampling_params.top_p`."""
+        return f"{self._path}.{name}" if self._path else name
+
+    def raw(self, name: str) -> object:
+        return self._values.get(name)
+
+    def text(self, name: str) -> str | None:
+        return self._read(name, "a string", lambda value: isinstance(value, str))
+
+    def flag(self, name: str) -> bool | None:
+        return self._read(name, "true or false", lambda value: isinstance(value, bool))
+
+    def number(self, name: str) -> float | None:
+        value: float | None = self._read(name, "a number", is_number)
+        return None if value is None else float(value)
+
+    def integer(self, name: str) -> int | None:
+        value = self._read(name, "an integer", is_number)
+        if isinstance(value, float) and not value.is_integer():
+            raise RequestError(
+                f"{self.path(name)} must be an integer, not {value}", param=self.path(name)
+            )
+        return None if value is None else int(value)
+
+    def items(self, name: str) -> list[object] | None:
+        return self._read(name, "an array", lambda value: isinstance(value, list))
+
+    def mapping(self, name: str) -> dict[str, object] | None:
+        return self._read(name, "an object", lambda value: isinstance(value, dict))
+
+    def inner(self, name: str) -> "Fields":
+        """The fields of a nested object; absent reads as an empty one."""
+        return Fields(self.mapping(name) or {}, self.path(name))
+
+    def strings(self, name: str) -> list[str] | None:
+        """A string, or an array of strings."""
+        value = self.raw(name)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return [value]
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong(name, "a string or an array of strings")
+        return list(value)
+
+    def token_ids(self, name: str) -> "array[int] | None":
+        value = self.items(name)
+        return None if value is None else as_token_ids(value, self.path(name))
+
+    def wrong(self, name: str, expected: str) -> RequestError:
+        found = kind_of(self.raw(name))
+        where = self.path(name)
+        return RequestError(f"{where} must be {expected}, not {found}", param=where)
+
+    def refuse(self, name: str, why: str) -> RequestError:
+        """For what is well-formed but not supported: silence would be a wrong answer."""
+        where = self.path(name)
+        return RequestError(f"{where} {why}", param=where, code="unsupported")
+
+    def _read(self, name: str, expected: str, fits: Callable[[object], bool]) -> T | None:
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not fits(value):
+            raise self.wrong(name, expected)
+        return value  # type: ignore[return-value]  # `fits` has just said so
+
+
+def as_token_ids(values: list[object], where: str) -> "array[int]":
+    """Token ids as an array of type 'I'. Raises RequestError naming the first that is none."""
+    try:
+        if bool in map(type, values):
+            raise TypeError
+        return array("I", values)  # type: ignore[arg-type]  # checked by array itself
+    except (TypeError, OverflowError):
+        for place, value in enumerate(values):
+            if type(value) is not int or not 0 <= value <= MAX_TOKEN_ID:
+                raise RequestError(
+                    f"{where}[{place}] must be a token id, not {value!r:.40}", param=where
+                ) from None
+        raise
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def kind_of(value: object) -> str:
+    """What JSON calls it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    names = {str: "a string", int: "a number", float: "a number", list: "an array"}
+    return names.get(type(value), "an object")

@@ -1,0 +1,78 @@
+"""A generation request after parsing, whatever API it came by, and what answers it."""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from radixgate.proto.generated import worker_pb2 as pb
+
+
+class PromptEncoder(Protocol):
+    """Turns what a client wrote into token ids; its owner decides about threads and caches."""
+
+    def encode_text(self, text: str) -> "array[int]": ...
+
+    def encode_messages(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        *,
+        tools: Sequence[object] | None,
+        template_kwargs: Mapping[str, object] | None,
+    ) -> "array[int]": ...
+
+
+class Prompt(Protocol):
+    """One prompt, in the form the client gave it."""
+
+    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+        """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
+        ...
+
+    def routing_bytes(self) -> bytes:
+        """Bytes that grow as the prompt grows, where no tokenizer is at hand to route by."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What to generate. One `Submit` for each prompt; each has `sampling.n` choices."""
+
+    prompts: Sequence[Prompt]
+    sampling: pb.Sampling  # only the fields that the client gave
+    stream: bool
+    renderer: Callable[["AnswerContext"], "Renderer"]
+    model: str | None = None  # None: the only one there is
+    rids: Sequence[str] = ()  # given by the client, one for each prompt; else empty
+    adapter: str | None = None
+    salt: str | None = None
+    priority: int = 0
+    session: str | None = None  # what sticky routing goes by
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerContext:
+    """What an answer says about itself."""
+
+    request_id: str
+    model: str
+    created: int  # seconds since the epoch
+    token_bytes: Callable[[int], bytes]  # used only where logprobs were asked for
+    rids: Sequence[str] = field(default=())  # one for each prompt
+
+
+class Renderer(Protocol):
+    """Turns the items of one request into the bytes of its answer.
+
+    A renderer of a whole answer returns b"" from `item` and everything from `end`.
+    """
+
+    content_type: bytes
+
+    def item(self, prompt: int, item: pb.Item) -> bytes:
+        """What can be sent now that `item` has come for prompt number `prompt`."""
+        ...
+
+    def end(self) -> bytes:
+        """The rest, after the last item of every choice."""
+        ...

@@ -1,0 +1,202 @@
+"""OpenAI's chat and text completions: what a request may say."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from radixgate.errors import RequestError
+from radixgate.proto import openai_answer
+from radixgate.proto.fields import Fields, as_token_ids, kind_of
+from radixgate.proto.generation import GenerationRequest, Prompt, PromptEncoder
+from radixgate.proto.routing_text import message_bytes
+from radixgate.proto.sampling import MAX_TOP_LOGPROBS
+from radixgate.proto.sampling_fields import openai_sampling
+
+COMPLETION_MAX_TOKENS = 16  # OpenAI's default for text completions; chat has none
+MAX_PROMPTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """Messages that the model's chat template renders."""
+
+    messages: Sequence[Mapping[str, object]]
+    tools: Sequence[object] | None = None
+    template_kwargs: Mapping[str, object] | None = None
+
+    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+        return encoder.encode_messages(
+            self.messages, tools=self.tools, template_kwargs=self.template_kwargs
+        )
+
+    def routing_bytes(self) -> bytes:
+        return message_bytes(self.messages, self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPrompt:
+    """Plain text; special tokens in it are read as such."""
+
+    text: str
+
+    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+        return encoder.encode_text(self.text)
+
+    def routing_bytes(self) -> bytes:
+        return self.text.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class IdsPrompt:
+    """Token ids as they are."""
+
+    ids: "array[int]"
+
+    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+        return self.ids
+
+    def routing_bytes(self) -> bytes:
+        return self.ids.tobytes()
+
+
+def parse_chat(body: Mapping[str, object]) -> GenerationRequest:
+    """The body of `/v1/chat/completions`. Raises RequestError naming the field at fault."""
+    fields = Fields(body)
+    _refuse_unsupported(fields)
+    prompt = ChatPrompt(_messages(fields), _tools(fields), fields.mapping("chat_template_kwargs"))
+    return _request(fields, (prompt,), openai_answer.chat, max_tokens=None)
+
+
+def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
+    """The body of `/v1/completions`: a text, token ids, or an array of either."""
+    fields = Fields(body)
+    _refuse_unsupported(fields)
+    if fields.flag("echo"):
+        raise fields.refuse("echo", "is not supported yet")
+    if fields.text("suffix"):
+        raise fields.refuse("suffix", "is not supported: the model does not fill in the middle")
+    best_of = fields.integer("best_of")
+    if best_of is not None and best_of != (fields.integer("n") or 1):
+        raise fields.refuse("best_of", "other than n is not supported yet")
+    prompts = _prompts(fields)
+    return _request(fields, prompts, openai_answer.completion, max_tokens=COMPLETION_MAX_TOKENS)
+
+
+def _request(
+    fields: Fields,
+    prompts: Sequence[Prompt],
+    answer: openai_answer.AnswerForm,
+    *,
+    max_tokens: int | None,
+) -> GenerationRequest:
+    sampling = openai_sampling(fields, max_tokens=max_tokens)
+    logprobs = answer.read_logprobs(fields)
+    if logprobs is not None:
+        if not 0 <= logprobs <= MAX_TOP_LOGPROBS:
+            raise RequestError(
+                f"top logprobs must be from 0 to {MAX_TOP_LOGPROBS}, not {logprobs}",
+                param="logprobs" if fields.raw("top_logprobs") is None else "top_logprobs",
+            )
+        sampling.top_logprobs = logprobs
+    stream = fields.flag("stream") or False
+    usage = fields.inner("stream_options").flag("include_usage") or False
+    rid = fields.text("rid")
+    if rid is not None and len(prompts) > 1:
+        raise RequestError(f"rid names one request; there are {len(prompts)} prompts", param="rid")
+    return GenerationRequest(
+        prompts=prompts,
+        sampling=sampling,
+        stream=stream,
+        renderer=openai_answer.renderer(
+            answer, stream=stream, include_usage=usage, choices=sampling.n or 1
+        ),
+        model=fields.text("model"),
+        rids=() if rid is None else (rid,),
+        salt=fields.text("cache_salt") or fields.text("extra_key"),
+        priority=fields.integer("priority") or 0,
+        session=fields.text("session_id") or fields.text("user"),
+    )
+
+
+def _refuse_unsupported(fields: Fields) -> None:
+    form = fields.inner("response_format").text("type")
+    if form not in (None, "text"):
+        raise fields.refuse("response_format", f"of type {form!r} is not supported yet")
+    choice = fields.raw("tool_choice")
+    if choice not in (None, "none", "auto"):
+        raise fields.refuse("tool_choice", "other than none and auto is not supported yet")
+    if fields.text("lora_path"):
+        raise fields.refuse("lora_path", "is not supported yet: there are no adapters")
+
+
+def _messages(fields: Fields) -> list[dict[str, object]]:
+    messages = fields.items("messages")
+    if not messages:
+        raise RequestError("messages must be an array with at least one message", param="messages")
+    read = []
+    for place, message in enumerate(messages):
+        where = f"messages[{place}]"
+        if not isinstance(message, dict):
+            raise RequestError(f"{where} must be an object, not {kind_of(message)}", param=where)
+        if not Fields(message, where).text("role"):
+            raise RequestError(f"{where}.role must be a string", param=f"{where}.role")
+        _check_content(message.get("content"), f"{where}.content")
+        read.append(message)
+    return read
+
+
+def _check_content(content: object, where: str) -> None:
+    """A text, null (a tool call has none), or parts that are texts."""
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise RequestError(
+            f"{where} must be a string or an array of parts, not {kind_of(content)}", param=where
+        )
+    for place, part in enumerate(content):
+        inner = f"{where}[{place}]"
+        if not isinstance(part, dict):
+            raise RequestError(f"{inner} must be an object, not {kind_of(part)}", param=inner)
+        fields = Fields(part, inner)
+        if fields.text("type") != "text":
+            raise fields.refuse("type", f"{part.get('type')!r:.40} is not supported: only text is")
+        if fields.text("text") is None:
+            raise RequestError(f"{inner}.text must be a string", param=f"{inner}.text")
+
+
+def _tools(fields: Fields) -> list[object] | None:
+    tools = fields.items("tools")
+    if tools is None or fields.raw("tool_choice") == "none":
+        return None
+    for place, tool in enumerate(tools):
+        if not isinstance(tool, dict):
+            raise RequestError(f"tools[{place}] must be an object", param=f"tools[{place}]")
+    return tools or None
+
+
+def _prompts(fields: Fields) -> tuple[Prompt, ...]:
+    value = fields.raw("prompt")
+    if isinstance(value, str):
+        return (TextPrompt(value),)
+    if not isinstance(value, list) or not value:
+        raise fields.wrong("prompt", "a string, an array of strings, or an array of token ids")
+    if len(value) > MAX_PROMPTS and not _is_id(value[0]):
+        raise RequestError(f"at most {MAX_PROMPTS} prompts, not {len(value)}", param="prompt")
+    if _is_id(value[0]):
+        return (IdsPrompt(as_token_ids(value, "prompt")),)
+    prompts: list[Prompt] = []
+    for place, item in enumerate(value):
+        if isinstance(item, str):
+            prompts.append(TextPrompt(item))
+        elif isinstance(item, list):
+            prompts.append(IdsPrompt(as_token_ids(item, f"prompt[{place}]")))
+        else:
+            raise RequestError(
+                f"prompt[{place}] must be a string or an array of token ids, not {kind_of(item)}",
+                param="prompt",
+            )
+    return tuple(prompts)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

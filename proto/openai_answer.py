@@ -1,0 +1,220 @@
+"""Chat and text completions: the bytes of an answer, whole or as a stream of events.
+
+Shapes: https://platform.openai.com/docs/api-reference/chat/streaming and /completions/object.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from radixgate.proto import openai_logprobs, sse
+from radixgate.proto.fields import Fields
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generation import AnswerContext, Renderer
+from radixgate.proto.usage import UsageSum
+
+_json = msgspec.json.Encoder().encode
+_FINISH = {pb.Finish.STOP: "stop", pb.Finish.LENGTH: "length", pb.Finish.ABORT: "abort"}
+TokenBytes = Callable[[int], bytes]
+
+
+class AnswerForm(Protocol):
+    """What differs between a chat completion and a text completion."""
+
+    id_prefix: str
+    whole_object: str
+    stream_object: str
+
+    def read_logprobs(self, fields: Fields) -> int | None:
+        """How many top logprobs were asked for; None: no logprobs at all."""
+        ...
+
+    def delta(self, text: str, first: bool) -> bytes:
+        """The JSON members that carry `text` in a chunk's choice."""
+        ...
+
+    def whole(self, text: str) -> dict[str, object]:
+        """The members that carry the whole text of a choice."""
+        ...
+
+    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object: ...
+
+
+class _Chat:
+    id_prefix = "chatcmpl-"
+    whole_object = "chat.completion"
+    stream_object = "chat.completion.chunk"
+
+    def read_logprobs(self, fields: Fields) -> int | None:
+        wanted = fields.integer("top_logprobs")
+        if not fields.flag("logprobs"):
+            return None
+        return wanted or 0
+
+    def delta(self, text: str, first: bool) -> bytes:
+        role = b'"role":"assistant",' if first else b""
+        return b'"delta":{' + role + b'"content":' + _json(text) + b"}"
+
+    def whole(self, text: str) -> dict[str, object]:
+        return {"message": {"role": "assistant", "content": text}}
+
+    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object:
+        return openai_logprobs.chat(entries, token_bytes)
+
+
+class _Completion:
+    id_prefix = "cmpl-"
+    whole_object = "text_completion"
+    stream_object = "text_completion"
+
+    def read_logprobs(self, fields: Fields) -> int | None:
+        return fields.integer("logprobs")
+
+    def delta(self, text: str, first: bool) -> bytes:
+        return b'"text":' + _json(text)
+
+    def whole(self, text: str) -> dict[str, object]:
+        return {"text": text}
+
+    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object:
+        return openai_logprobs.completion(entries, token_bytes)
+
+
+chat: AnswerForm = _Chat()
+completion: AnswerForm = _Completion()
+
+
+def renderer(
+    form: AnswerForm, *, stream: bool, include_usage: bool, choices: int
+) -> Callable[[AnswerContext], Renderer]:
+    """What makes the renderer once it is known who answers. `choices` is n, for each prompt."""
+
+    def make(context: AnswerContext) -> Renderer:
+        if stream:
+            return _Stream(form, context, choices, include_usage)
+        return _Whole(form, context, choices)
+
+    return make
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a choice has produced and no event has carried yet."""
+
+    begun: bool = False
+    logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
+
+
+class _Stream:
+    """One event an item that has text or a finish; an item without either is held back."""
+
+    content_type = sse.CONTENT_TYPE
+
+    def __init__(
+        self, form: AnswerForm, context: AnswerContext, choices: int, include_usage: bool
+    ) -> None:
+        self._form = form
+        self._token_bytes = context.token_bytes
+        self._choices = choices
+        self._include_usage = include_usage
+        self._usage = UsageSum()
+        self._held: dict[int, _Held] = {}
+        about = {
+            "id": form.id_prefix + context.request_id,
+            "object": form.stream_object,
+            "created": context.created,
+            "model": context.model,
+        }
+        self._head = b"data: " + _json(about)[:-1] + b',"choices":['
+
+    def item(self, prompt: int, item: pb.Item) -> bytes:
+        self._usage.add(prompt, item)
+        index = prompt * self._choices + item.choice
+        held = self._held.get(index)
+        if held is None:
+            held = self._held[index] = _Held()
+        held.logprobs.extend(item.logprobs)
+        finished = item.HasField("finish")
+        if not item.text and not finished:
+            return b""
+        finish = b'"' + _FINISH[item.finish.reason].encode() + b'"' if finished else b"null"
+        event = (
+            b'%b{"index":%d,%b,"logprobs":%b,"finish_reason":%b}]}\n\n'  # one allocation
+            % (
+                self._head,
+                index,
+                self._form.delta(item.text, not held.begun),
+                self._take_logprobs(held),
+                finish,
+            )
+        )
+        held.begun = True
+        return event
+
+    def end(self) -> bytes:
+        if not self._include_usage:
+            return sse.DONE
+        return self._head + b'],"usage":' + _json(self._usage.openai()) + b"}\n\n" + sse.DONE
+
+    def _take_logprobs(self, held: _Held) -> bytes:
+        if not held.logprobs:
+            return b"null"
+        entries, held.logprobs = held.logprobs, []
+        return _json(self._form.logprobs(entries, self._token_bytes))
+
+
+@dataclass(slots=True)
+class _Collected:
+    texts: list[str] = field(default_factory=list)
+    logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
+    finish: str | None = None
+
+
+class _Whole:
+    """Keeps what comes and gives the whole answer at the end; its size is bounded by max_tokens."""
+
+    content_type = b"application/json"
+
+    def __init__(self, form: AnswerForm, context: AnswerContext, choices: int) -> None:
+        self._form = form
+        self._context = context
+        self._choices = choices
+        self._usage = UsageSum()
+        self._collected: dict[int, _Collected] = {}
+
+    def item(self, prompt: int, item: pb.Item) -> bytes:
+        self._usage.add(prompt, item)
+        choice = self._collected.setdefault(prompt * self._choices + item.choice, _Collected())
+        choice.texts.append(item.text)
+        choice.logprobs.extend(item.logprobs)
+        if item.HasField("finish"):
+            choice.finish = _FINISH[item.finish.reason]
+        return b""
+
+    def end(self) -> bytes:
+        return _json(
+            {
+                "id": self._form.id_prefix + self._context.request_id,
+                "object": self._form.whole_object,
+                "created": self._context.created,
+                "model": self._context.model,
+                "choices": [self._choice(index) for index in sorted(self._collected)],
+                "usage": self._usage.openai(),
+            }
+        )
+
+    def _choice(self, index: int) -> dict[str, object]:
+        choice = self._collected[index]
+        logprobs = (
+            self._form.logprobs(choice.logprobs, self._context.token_bytes)
+            if choice.logprobs
+            else None
+        )
+        return {
+            "index": index,
+            **self._form.whole("".join(choice.texts)),
+            "logprobs": logprobs,
+            "finish_reason": choice.finish,
+        }

@@ -1,0 +1,45 @@
+"""What a conversation looks like to a router that knows no tokenizer: bytes that only grow."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+# Between messages and fields: bytes that no JSON string can hold unescaped.
+_MESSAGE = b"\x1e"
+_FIELD = b"\x1f"
+_PLAIN = frozenset(("role", "content"))
+
+
+def message_bytes(
+    messages: Sequence[Mapping[str, object]], tools: Sequence[object] | None = None
+) -> bytes:
+    """Tools, then every message with role and content in order; turn n is a prefix of turn n + 1.
+
+    Parts are joined by their texts, so that both spellings of one content are equal; whatever else
+    a message carries (tool calls, images) follows its content as JSON. O(bytes).
+    """
+    pieces: list[bytes] = []
+    if tools:
+        pieces += (msgspec.json.encode(tools, order="sorted"), _MESSAGE)
+    for message in messages:
+        role = message.get("role")
+        pieces += (str(role).encode("utf-8", "replace"), _FIELD, _content(message.get("content")))
+        if message.keys() - _PLAIN:
+            rest = {key: value for key, value in message.items() if key not in _PLAIN}
+            pieces += (_FIELD, msgspec.json.encode(rest, order="sorted"))
+        pieces.append(_MESSAGE)
+    return b"".join(pieces)
+
+
+def _content(content: object) -> bytes:
+    if isinstance(content, str):
+        return content.encode("utf-8", "surrogatepass")
+    if isinstance(content, list):
+        return b"".join(map(_part, content))
+    return b"" if content is None else msgspec.json.encode(content, order="sorted")
+
+
+def _part(part: object) -> bytes:
+    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return str(part["text"]).encode("utf-8", "surrogatepass")
+    return msgspec.json.encode(part, order="sorted")
