@@ -1,0 +1,104 @@
+"""One try at one worker: what the core of the gateway and every kind of worker agree on.
+
+The core starts an attempt and is called back; it knows no difference between a worker behind gRPC
+and a foreign one behind HTTP. The front door itself is a `Downstream` of the core, so bytes run
+worker -> core -> client through one interface, and `pause`, `resume` and `cancel` run back.
+All calls happen on the event loop's thread; none of them blocks or awaits.
+"""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from radixgate.errors import RadixgateError
+from radixgate.proto.generation import GenerationRequest
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTokens:
+    """The token ids of each prompt of a request, arrays of type 'I', in the client's order."""
+
+    prompts: tuple["array[int]", ...]
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.prompts))
+
+
+@dataclass(frozen=True, slots=True)
+class FrontRequest:
+    """A client's request as it came, and what was read out of it to route it."""
+
+    method: bytes
+    path: bytes  # the target up to the query, as the client wrote it
+    query: bytes  # without the question mark; empty if there is none
+    headers: Headers  # names in lower case, values as they came
+    body: bytes
+    request_id: str
+    parsed: Mapping[str, object]  # the body's JSON object; read only, never sent on
+    generation: GenerationRequest | None = None  # None: no worker of ours serves the model
+    prompt: PromptTokens | None = None  # None: no worker of ours serves the model
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """Token counts as the worker gave them; None where it did not say."""
+
+    prompt: int | None = None
+    cached: int | None = None
+    completion: int | None = None
+
+
+class Downstream(Protocol):
+    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
+
+    Exactly one of `on_end` and `on_failure` comes, last; after `cancel` nothing comes. Failing
+    before `on_body` lets the core try another worker, even after `on_head`.
+    """
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        """End-to-end headers only, names in lower case. With a content-length the body is exactly
+        that long; without one its length is not known yet."""
+        ...
+
+    def on_body(self, data: bytes) -> None:
+        """The next bytes of the body, never empty."""
+        ...
+
+    def on_end(self, counts: AnswerCounts | None) -> None:
+        """The answer is whole. None: it has no counts (an error answer, an unknown form)."""
+        ...
+
+    def on_failure(self, error: RadixgateError) -> None:
+        """The answer broke off. WorkerFailed: another worker may do; other errors are final."""
+        ...
+
+
+class Attempt(Protocol):
+    """A started attempt, as its owner steers it. All three may come at any time, also twice."""
+
+    def pause(self) -> None:
+        """Read nothing more from the worker: the client's side is full."""
+        ...
+
+    def resume(self) -> None: ...
+
+    def cancel(self) -> None:
+        """The client has left: tell the worker at once. No callback follows."""
+        ...
+
+
+class WorkerClient(Protocol):
+    """The way to one worker, whatever it speaks."""
+
+    def start(self, request: FrontRequest, downstream: Downstream) -> Attempt:
+        """Begin an attempt. Raises nothing: failures arrive as callbacks, and no callback comes
+        before this has returned."""
+        ...
+
+    def close(self) -> None:
+        """Break off what runs (each downstream gets `on_failure`) and free the connections."""
+        ...
