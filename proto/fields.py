@@ -110,7 +110,8 @@ def as_token_ids(values: list[object], where: str) -> "array[int]":
         for place, value in enumerate(values):
             if type(value) is not int or not 0 <= value <= MAX_TOKEN_ID:
                 raise RequestError(
-                    f"{where}[{place}] must be a token id, not {value!r:.40}", param=where
+                    f"{where}[{place}] must be a token id, not {value!r:.40}",
+                    param=f"{where}[{place}]",
                 ) from None
         raise
 

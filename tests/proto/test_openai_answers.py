@@ -1,0 +1,144 @@
+"""The bytes of chat and text completions: whole, streamed, and equal to one another."""
+
+import json
+from typing import Any
+
+import pytest
+
+from items import item
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generation import AnswerContext, GenerationRequest, Renderer
+from radixgate.proto.openai import parse_chat, parse_completion
+from radixgate.proto.sse import SseScanner
+
+CONTEXT = AnswerContext("r1", "toy", 1_700_000_000, lambda token: bytes([token]))
+ITEMS = [
+    item("He", ids=[72, 101], counts=(7, 4, 2)),
+    item("", ids=[108]),  # held back: nothing to show yet
+    item("llo", ids=[108, 111]),
+    item("!", ids=[33], finish="length", counts=(7, 4, 6)),
+]
+
+
+def chat(**fields: object) -> GenerationRequest:
+    return parse_chat({"messages": [{"role": "user", "content": "hi"}], **fields})
+
+
+def play(request: GenerationRequest, items: list[pb.Item]) -> bytes:
+    renderer: Renderer = request.renderer(CONTEXT)
+    return b"".join(renderer.item(0, one) for one in items) + renderer.end()
+
+
+def events(stream: bytes) -> list[Any]:
+    *rest, done = list(SseScanner().feed(stream))
+    assert done == b"[DONE]"
+    return [json.loads(event) for event in rest]
+
+
+def test_a_whole_chat() -> None:
+    answer = json.loads(play(chat(), ITEMS))
+    assert answer == {
+        "id": "chatcmpl-r1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": "toy",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hello!"},
+                "logprobs": None,
+                "finish_reason": "length",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 7,
+            "completion_tokens": 6,
+            "total_tokens": 13,
+            "prompt_tokens_details": {"cached_tokens": 4},
+        },
+    }
+
+
+def test_g12_a_stream_has_one_finish_that_carries_the_last_text_and_no_usage_unasked() -> None:
+    chunks = events(play(chat(stream=True), ITEMS))
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert deltas[0] == {"role": "assistant", "content": "He"}
+    assert [delta["content"] for delta in deltas] == ["He", "llo", "!"]
+    assert [c["choices"][0]["finish_reason"] for c in chunks] == [None, None, "length"]
+    assert not any("usage" in chunk for chunk in chunks)
+
+
+@pytest.mark.parametrize("options", [{}, {"include_usage": False}, None])
+def test_g12_usage_comes_only_when_asked(options: object) -> None:
+    assert not any(
+        "usage" in c for c in events(play(chat(stream=True, stream_options=options), ITEMS))
+    )
+
+
+def test_g12_usage_is_the_last_event_and_equals_the_whole_answers() -> None:
+    request = chat(stream=True, stream_options={"include_usage": True})
+    last = events(play(request, ITEMS))[-1]
+    assert last["choices"] == []
+    assert last["usage"] == json.loads(play(chat(), ITEMS))["usage"]
+
+
+def test_choices_have_an_index_of_their_own_and_a_prompt_counts_once() -> None:
+    items = [
+        item("a", choice=0, finish="stop", counts=(5, 0, 1)),
+        item("b", choice=1, finish="stop", counts=(5, 5, 1)),
+    ]
+    answer = json.loads(play(chat(n=2), items))
+    assert [c["message"]["content"] for c in answer["choices"]] == ["a", "b"]
+    assert answer["usage"]["prompt_tokens"] == 5
+    assert answer["usage"]["completion_tokens"] == 2
+    assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+
+
+def test_prompts_of_a_batch_are_numbered_before_choices() -> None:
+    request = parse_completion({"prompt": ["x", "y"], "n": 2})
+    renderer = request.renderer(CONTEXT)
+    for prompt in (1, 0):
+        for choice in (0, 1):
+            done = item(f"{prompt}{choice}", choice=choice, finish="stop", counts=(1, 0, 1))
+            renderer.item(prompt, done)
+    choices = json.loads(renderer.end())["choices"]
+    assert [(c["index"], c["text"]) for c in choices] == [
+        (0, "00"),
+        (1, "01"),
+        (2, "10"),
+        (3, "11"),
+    ]
+
+
+def with_logprobs(text: str, *tokens: int, finish: str | None = None) -> pb.Item:
+    made = item(text, ids=tokens, finish=finish)
+    for token in tokens:
+        entry = made.logprobs.add(token_id=token, logprob=-0.5)
+        entry.top.add(token_id=65, logprob=-1.5)
+    return made
+
+
+def test_logprobs_of_held_tokens_come_with_the_text_that_is_sent() -> None:
+    items = [with_logprobs("", 72), with_logprobs("Hi", 105), with_logprobs("", finish="stop")]
+    request = chat(stream=True, logprobs=True, top_logprobs=1)
+    assert request.sampling.top_logprobs == 1
+    first, last = events(play(request, items))
+    assert [one["token"] for one in first["choices"][0]["logprobs"]["content"]] == ["H", "i"]
+    assert first["choices"][0]["logprobs"]["content"][0] == {
+        "token": "H",
+        "logprob": -0.5,
+        "bytes": [72],
+        "top_logprobs": [{"token": "A", "logprob": -1.5, "bytes": [65]}],
+    }
+    assert last["choices"][0]["logprobs"] is None
+
+
+def test_logprobs_of_a_text_completion_are_parallel_arrays() -> None:
+    request = parse_completion({"prompt": "a", "logprobs": 1})
+    answer = json.loads(play(request, [with_logprobs("Hi", 72, 105, finish="stop")]))
+    assert answer["choices"][0]["logprobs"] == {
+        "tokens": ["H", "i"],
+        "token_logprobs": [-0.5, -0.5],
+        "top_logprobs": [{"A": -1.5}, {"A": -1.5}],
+        "text_offset": [0, 1],
+    }

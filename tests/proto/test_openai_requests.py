@@ -1,0 +1,125 @@
+"""What an OpenAI body may say, and which field is named when it says something else."""
+
+from array import array
+
+import pytest
+
+from radixgate.errors import RequestError
+from radixgate.proto.fields import decode_object
+from radixgate.proto.openai import ChatPrompt, IdsPrompt, TextPrompt, parse_chat, parse_completion
+
+USER = {"role": "user", "content": "hi"}
+
+
+def test_only_given_sampling_fields_reach_the_wire() -> None:
+    request = parse_chat({"messages": [USER], "temperature": 0, "top_k": None})
+    assert request.sampling.HasField("temperature")
+    assert request.sampling.temperature == 0.0
+    assert not request.sampling.HasField("top_k")
+    assert not request.sampling.HasField("max_tokens")
+    assert request.model is None
+    assert not request.stream
+
+
+def test_a_text_completion_stops_after_16_tokens_unless_told() -> None:
+    assert parse_completion({"prompt": "a"}).sampling.max_tokens == 16
+    assert parse_completion({"prompt": "a", "max_tokens": 3}).sampling.max_tokens == 3
+
+
+def test_unknown_fields_are_no_error() -> None:
+    assert parse_chat({"messages": [USER], "foo": {"bar": 1}}).prompts == (ChatPrompt([USER]),)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read"),
+    [
+        pytest.param("ab", [TextPrompt("ab")], id="text"),
+        pytest.param(["a", "b"], [TextPrompt("a"), TextPrompt("b")], id="texts"),
+        pytest.param([1, 2], [IdsPrompt(array("I", [1, 2]))], id="ids"),
+        pytest.param(
+            [[1], [2, 3]], [IdsPrompt(array("I", [1])), IdsPrompt(array("I", [2, 3]))], id="rows"
+        ),
+    ],
+)
+def test_the_four_forms_of_a_prompt(prompt: object, read: list[object]) -> None:
+    assert list(parse_completion({"prompt": prompt}).prompts) == read
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": "hi"}, "messages"),
+        ({"messages": ["hi"]}, "messages[0]"),
+        ({"messages": [{"content": "x"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 7}]}, "messages[0].content"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            "messages[0].content[0].type",
+        ),
+        ({"messages": [USER], "max_tokens": 0}, "max_tokens"),
+        ({"messages": [USER], "max_tokens": -1}, "max_tokens"),
+        ({"messages": [USER], "max_tokens": "5"}, "max_tokens"),
+        ({"messages": [USER], "max_tokens": 1.5}, "max_tokens"),
+        ({"messages": [USER], "max_completion_tokens": 0}, "max_completion_tokens"),
+        ({"messages": [USER], "temperature": -1}, "temperature"),
+        ({"messages": [USER], "temperature": True}, "temperature"),
+        ({"messages": [USER], "top_p": 0}, "top_p"),
+        ({"messages": [USER], "top_k": 0}, "top_k"),
+        ({"messages": [USER], "n": 0}, "n"),
+        ({"messages": [USER], "n": 1000}, "n"),
+        ({"messages": [USER], "stop": [1]}, "stop"),
+        ({"messages": [USER], "stop": ""}, "stop"),
+        ({"messages": [USER], "stream": "yes"}, "stream"),
+        ({"messages": [USER], "stream_options": []}, "stream_options"),
+        ({"messages": [USER], "logit_bias": {"a": 1}}, "logit_bias"),
+        ({"messages": [USER], "logprobs": True, "top_logprobs": 99}, "top_logprobs"),
+        ({"messages": [USER], "response_format": {"type": "json_object"}}, "response_format"),
+        ({"messages": [USER], "tool_choice": "required"}, "tool_choice"),
+        ({"messages": [USER], "regex": "a+"}, "regex"),
+    ],
+)
+def test_a_wrong_chat_names_its_field(body: dict[str, object], field: str) -> None:
+    with pytest.raises(RequestError) as wrong:
+        parse_chat(body)
+    assert wrong.value.param == field
+    assert wrong.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": [1, "a"]}, "prompt[1]"),
+        ({"prompt": [1, True]}, "prompt[1]"),
+        ({"prompt": [[1, -1]]}, "prompt[0][1]"),
+        ({"prompt": [2**32]}, "prompt[0]"),
+        ({"prompt": "a", "echo": True}, "echo"),
+        ({"prompt": "a", "best_of": 3}, "best_of"),
+        ({"prompt": ["a", "b"], "rid": "r"}, "rid"),
+    ],
+)
+def test_a_wrong_completion_names_its_field(body: dict[str, object], field: str) -> None:
+    with pytest.raises(RequestError) as wrong:
+        parse_completion(body)
+    assert (wrong.value.param or "").startswith(field)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b'"text"', b"[" * 100_000])
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(RequestError) as wrong:
+        decode_object(body)
+    assert wrong.value.param == "body"
+
+
+def test_m02_a_turn_is_a_prefix_of_the_next_in_both_forms_of_content() -> None:
+    first = [{"role": "system", "content": "S"}, USER]
+    second = [*first, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "go"}]
+    parts = [{**m, "content": [{"type": "text", "text": m["content"]}]} for m in second]
+    turn1 = parse_chat({"messages": first}).prompts[0].routing_bytes()
+    turn2 = parse_chat({"messages": second}).prompts[0].routing_bytes()
+    assert turn2.startswith(turn1)
+    assert len(turn2) > len(turn1)
+    assert parse_chat({"messages": parts}).prompts[0].routing_bytes() == turn2
