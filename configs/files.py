@@ -30,13 +30,13 @@ def entries_of(path: Path) -> list[Entry]:
     Raises ConfigError with file and line.
     """
     root = _compose(path)
-    if root is None:
+    if root is None or _is_null(root):
         return []
     entries = []
     for section, section_at, body in _pairs(root, path, "a mapping of sections"):
         if _is_null(body):
             continue
-        for key, at, node in _pairs(body, path, f"the settings of {section}", section_at):
+        for key, at, node in _pairs(body, path, f"a mapping of settings for {section}", section_at):
             given = Given(_written(node, at), f"{at}: {section}.{key}")
             entries.append(Entry(section, key, given, at))
     return entries
@@ -65,7 +65,7 @@ def _pairs(
     """Key, `file:line` and value of a mapping; an error for anything else and for a second key."""
     if not isinstance(node, yaml.MappingNode):
         at = owner_at or _at(path, node)
-        raise ConfigError(f"{at}: expected {what}, a mapping, not {_kind(node)}")
+        raise ConfigError(f"{at}: expected {what}, not {_kind(node)}")
     seen: dict[str, str] = {}
     for key_node, value in node.value:
         at = _at(path, key_node)

@@ -58,9 +58,10 @@ class _Parser(argparse.ArgumentParser):
 class _Refuse(argparse.Action):
     """Takes any number of values, so that the message is about the flag and not about them."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, *, refusal: Refusal) -> None:
-        super().__init__(option_strings, dest, nargs="*", default=argparse.SUPPRESS)
-        self.help = argparse.SUPPRESS
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, *, default: object, refusal: Refusal
+    ) -> None:
+        super().__init__(option_strings, dest, nargs="*", default=default, help=argparse.SUPPRESS)
         self._refusal = refusal
 
     def __call__(
