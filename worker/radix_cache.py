@@ -1,0 +1,276 @@
+"""The prefix cache: a radix tree over token ids in whole pages, with locks and LRU eviction."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from radixgate.proto.blocks import chain, root_id
+from radixgate.proto.kv_events import KvEvent, Removed, Stored
+from radixgate.worker.eviction import EvictionLine, EvictionOrder, least_recently_used
+from radixgate.worker.pages import PagePool
+from radixgate.worker.radix_node import TOKEN_BYTES, Namespace, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What the tree holds of a prompt: `pages` in order, and the node where they end, locked."""
+
+    node: Node
+    pages: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Where a request stands after an insert.
+
+    `pages` are the tree's pages for the tokens given, `duplicates` those of the caller that the
+    tree did not take because it held the same tokens already. The caller first puts `pages` in
+    its page table, then gives `duplicates` back to the pool.
+    """
+
+    node: Node
+    pages: list[int]
+    duplicates: list[int]
+
+
+class RadixCache:
+    """Finds, keeps and evicts prefixes. It owns the pages in it; the pool gets back what it evicts.
+
+    Tokens are compared, never ids or hashes. Every page is either locked (a request uses its node
+    or one below) or evictable. With `enabled` False it finds and keeps nothing.
+    """
+
+    def __init__(
+        self,
+        pool: PagePool,
+        *,
+        page_size: int,
+        weights_id: str,
+        order: EvictionOrder = least_recently_used,
+        enabled: bool = True,
+    ) -> None:
+        self.evictable = 0  # pages
+        self.locked = 0  # pages
+        self.evicted_pages_total = 0
+        self._pool = pool
+        self._page_size = page_size
+        self._page_bytes = page_size * TOKEN_BYTES
+        self._weights_id = weights_id
+        self._enabled = enabled
+        self._roots: dict[Namespace, Node] = {}
+        self._line = EvictionLine(order)
+        self._ticks = 0
+        self._serials = 0
+        self._events: list[KvEvent] = []
+
+    # ------------------------------------------------------------------ finding
+
+    def cached_tokens(self, namespace: Namespace, tokens: bytes) -> int:
+        """How many tokens `match` would find. Changes nothing. O(tokens) bytes compared."""
+        root = self._roots.get(namespace)
+        if root is None:
+            return 0
+        return sum(pages for _, pages in self._walk(root, tokens)) * self._page_size
+
+    def match(self, namespace: Namespace, tokens: bytes) -> Prefix:
+        """The longest cached prefix, locked; `unlock` its node when done.
+
+        Never covers the last token, so that there is always something to compute logits from.
+        """
+        self._ticks += 1
+        node = self._root(namespace)
+        pages: list[int] = []
+        for child, count in self._walk(node, tokens):
+            node = child if count == len(child.pages) else self._split(child, count)
+            pages += node.pages
+        self._lock(node)
+        return Prefix(node, pages)
+
+    def block_parent(self, namespace: Namespace, tokens: bytes) -> int:
+        """The id of the last block that `match` would find, or of the root."""
+        root = self._roots.get(namespace)
+        parent = root_id(self._weights_id, namespace.adapter, namespace.salt)
+        if root is not None:
+            for node, count in self._walk(root, tokens):
+                parent = node.block_ids[count - 1]
+        return parent
+
+    # ------------------------------------------------------------------ keeping
+
+    def insert(self, held: Node, tokens: bytes, pages: list[int]) -> Insertion:
+        """Hang whole pages below `held`, which the caller has locked; the lock moves to the end.
+
+        O(len(tokens)), whatever stands above `held`.
+        """
+        assert len(tokens) == len(pages) * self._page_bytes, "only whole pages can be kept"
+        if not self._enabled or not pages:
+            return Insertion(held, pages, [])
+        self._ticks += 1
+        node, done = held, 0
+        tree_pages: list[int] = []
+        for child, count in self._walk(held, tokens, keep_last=False):
+            node = child if count == len(child.pages) else self._split(child, count)
+            tree_pages += node.pages
+            done += count
+        if done < len(pages):
+            node = self._hang(node, tokens[done * self._page_bytes :], pages[done:])
+        self._lock(node)
+        self.unlock(held)
+        return Insertion(node, tree_pages + pages[done:], pages[:done])
+
+    def unlock(self, node: Node) -> None:
+        """One user of `node` less; what nobody uses any more may be evicted. O(depth)."""
+        for above in node.path():
+            assert above.locks > 0, "a node is unlocked more often than locked"
+            above.locks -= 1
+            if above.locks == 0:
+                self.locked -= len(above.pages)
+                self.evictable += len(above.pages)
+                self._queue(above)
+        root = node.root()
+        root.locks -= 1
+        self._drop_if_bare(root)
+
+    # ------------------------------------------------------------------ dropping
+
+    def evict(self, pages: int) -> None:
+        """Give `pages` evictable pages back to the pool, leaves first, from their ends.
+
+        O(log leaves) a leaf. The caller has checked that `evictable` suffices.
+        """
+        assert pages <= self.evictable, f"{pages} pages wanted, {self.evictable} evictable"
+        while pages > 0:
+            leaf = self._line.first()
+            count = min(pages, len(leaf.pages))
+            self._cut_off(leaf, count)
+            pages -= count
+
+    def clear(self) -> None:
+        """Forget everything. Only while nothing is locked. The pages are free again."""
+        assert self.locked == 0, f"{self.locked} pages are in use"
+        for node in self._nodes():
+            self._pool.give_back(node.pages)
+        self._roots.clear()
+        self._line.clear()
+        self.evictable = 0
+        self._events.clear()
+
+    def check(self) -> None:
+        """Counters, locks, the line for eviction and the shape of the tree agree. O(tree)."""
+        self._line.check()
+        locked = evictable = leaves = 0
+        seen: set[int] = set()
+        for node in self._nodes():
+            node.check(self._page_size)
+            assert seen.isdisjoint(node.pages), "a page stands in two nodes"
+            seen.update(node.pages)
+            if node.locks:
+                locked += len(node.pages)
+            else:
+                evictable += len(node.pages)
+                leaves += not node.children
+        assert (locked, evictable) == (self.locked, self.evictable), "a page counter is off"
+        assert leaves == len(self._line), "an evictable leaf is not in line"
+
+    def pages_held(self) -> list[int]:
+        """Every page in the tree. O(tree); for checks."""
+        return [page for node in self._nodes() for page in node.pages]
+
+    def drain_events(self) -> list[KvEvent]:
+        """What changed since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    # ------------------------------------------------------------------ inside
+
+    def _walk(
+        self, node: Node, tokens: bytes, *, keep_last: bool = True
+    ) -> Iterator[tuple[Node, int]]:
+        """Each node on the way down and how many of its pages match; the last may match in part.
+
+        The caller may split the node it was given before it asks for the next.
+        """
+        size = self._page_bytes
+        end = (len(tokens) - TOKEN_BYTES if keep_last else len(tokens)) // size * size
+        start = 0
+        while start < end:
+            child = node.children.get(tokens[start : start + size])
+            if child is None:
+                return
+            whole = len(child.pages)
+            count = min(child.common_pages(tokens, start, size), (end - start) // size)
+            yield child, count
+            if count < whole:
+                return
+            node, start = child, start + count * size
+
+    def _root(self, namespace: Namespace) -> Node:
+        root = self._roots.get(namespace)
+        if root is None:
+            own_id = root_id(self._weights_id, namespace.adapter, namespace.salt)
+            root = Node(None, b"", [], array("Q", [own_id]), self._next_serial())
+            root.namespace = namespace
+            self._roots[namespace] = root
+        return root
+
+    def _hang(self, parent: Node, tokens: bytes, pages: list[int]) -> Node:
+        ids = chain(parent.last_block_id, array("I", tokens), self._page_size)
+        node = Node(parent, tokens, pages, ids, self._next_serial())
+        self._line.leave(parent)
+        parent.children[tokens[: self._page_bytes]] = node
+        self.evictable += len(pages)  # until the caller locks it
+        self._events.append(Stored(parent.last_block_id, ids))
+        return node
+
+    def _split(self, node: Node, pages: int) -> Node:
+        return node.split(pages, self._page_bytes, self._next_serial())
+
+    def _lock(self, node: Node) -> None:
+        for above in node.path():
+            above.last_used = self._ticks
+            above.locks += 1
+            if above.locks == 1:
+                self.evictable -= len(above.pages)
+                self.locked += len(above.pages)
+                self._line.leave(above)
+        node.root().locks += 1
+
+    def _queue(self, node: Node) -> None:
+        if not node.children and node.locks == 0:
+            self._line.join(node)
+
+    def _cut_off(self, leaf: Node, count: int) -> None:
+        first_page = leaf.tokens[: self._page_bytes]
+        pages, ids = leaf.trim(count, self._page_bytes)
+        ids.reverse()
+        self._pool.give_back(pages)
+        self._events.append(Removed(ids))
+        self.evictable -= count
+        self.evicted_pages_total += count
+        if leaf.pages:
+            return
+        assert leaf.parent is not None
+        self._line.leave(leaf)
+        del leaf.parent.children[first_page]
+        if leaf.parent.parent is None:
+            self._drop_if_bare(leaf.parent)
+        else:
+            self._queue(leaf.parent)
+
+    def _drop_if_bare(self, root: Node) -> None:
+        # Salts are chosen by clients, so an empty root must not stay.
+        if root.locks == 0 and not root.children:
+            assert root.namespace is not None
+            del self._roots[root.namespace]
+
+    def _nodes(self) -> Iterator[Node]:
+        """Every node but the roots."""
+        stack = [child for root in self._roots.values() for child in root.children.values()]
+        while stack:
+            node = stack.pop()
+            stack += node.children.values()
+            yield node
+
+    def _next_serial(self) -> int:
+        self._serials += 1
+        return self._serials
