@@ -1,0 +1,93 @@
+"""Token ids of what was tokenized before: conversations grow, so most of a prompt is not new."""
+
+import re
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+EncodeBatch = Callable[[list[str]], Sequence["array[int]"]]
+
+# A segment shorter than this costs no more to tokenize than to look up and keep.
+_WORTH_KEEPING_CHARS = 24
+_ENTRY_CHARS = 64  # what an entry costs beside its text, in the cache's unit
+
+
+class SegmentCache:
+    """Tokenizes a text in segments that end at special tokens, and keeps the ids of each.
+
+    Exact only where the tokenizer itself cuts at those tokens before anything else and looks at
+    each piece alone; whoever builds the cache has that proof (`Tokenizer.cut_points`), or gives
+    None and gets the whole text tokenized as one segment.
+
+    Bounded by `budget_chars` of kept text, least recently used first out. Any thread may call it;
+    only the look-ups are under the lock, not the tokenizing.
+    """
+
+    def __init__(
+        self, encode_batch: EncodeBatch, cut_points: re.Pattern[str] | None, budget_chars: int
+    ) -> None:
+        self._encode_batch = encode_batch
+        self._cut_points = cut_points
+        self._budget_chars = budget_chars
+        self._kept: OrderedDict[str, array[int]] = OrderedDict()
+        self._kept_chars = 0
+        self._lock = threading.Lock()
+        self.hit_chars = 0
+        self.missed_chars = 0
+
+    def encode(self, text: str) -> "array[int]":
+        """Ids of the whole text. O(len(text)), a small constant for the segments that are kept."""
+        segments = self._cut(text)
+        found = self._look_up(segments)
+        missing = list(dict.fromkeys(s for s in segments if s not in found))
+        if missing:
+            fresh = dict(zip(missing, self._encode_batch(missing), strict=True))
+            found.update(fresh)
+            self._keep(fresh)
+        ids = array("I")
+        for segment in segments:
+            ids.extend(found[segment])
+        return ids
+
+    def check(self) -> None:
+        assert self._kept_chars == sum(map(_cost, self._kept))
+        assert self._kept_chars <= self._budget_chars
+
+    def _cut(self, text: str) -> list[str]:
+        """Each special token begins a segment, so a message is one: `<|im_start|>user ...`."""
+        if self._cut_points is None:
+            return [text] if text else []
+        starts = [match.start() for match in self._cut_points.finditer(text)]
+        bounds = [0, *starts, len(text)]
+        return [text[a:b] for a, b in pairwise(bounds) if a < b]
+
+    def _look_up(self, segments: Sequence[str]) -> "dict[str, array[int]]":
+        found = {}
+        with self._lock:
+            for segment in segments:
+                ids = self._kept.get(segment)
+                if ids is None:
+                    self.missed_chars += len(segment)
+                    continue
+                self._kept.move_to_end(segment)
+                self.hit_chars += len(segment)
+                found[segment] = ids
+        return found
+
+    def _keep(self, fresh: "dict[str, array[int]]") -> None:
+        with self._lock:
+            for segment, ids in fresh.items():
+                if not _WORTH_KEEPING_CHARS <= len(segment) <= self._budget_chars - _ENTRY_CHARS:
+                    continue
+                if segment not in self._kept:
+                    self._kept[segment] = ids
+                    self._kept_chars += _cost(segment)
+            while self._kept_chars > self._budget_chars:
+                oldest, _ = self._kept.popitem(last=False)
+                self._kept_chars -= _cost(oldest)
+
+
+def _cost(segment: str) -> int:
+    return len(segment) + _ENTRY_CHARS
