@@ -87,3 +87,9 @@ class ModelError(RadixgateError):
     """Weights, tokenizer or template that cannot be used; names the tensor or the key."""
 
     kind = "model_error"
+
+
+class ProcessFailed(RadixgateError):
+    """A program that we started ended too early or never became ready; ends with its last lines."""
+
+    kind = "process_error"
