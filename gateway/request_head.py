@@ -189,6 +189,10 @@ class ChunkedBody:
         if self._fed - self._size > MAX_CHUNK_OVERHEAD + MAX_OVERHEAD_RATIO * self._size:
             raise BadHead("a chunked body with more framing than content")
 
+    @property
+    def begun(self) -> bool:
+        return self._fed > 0
+
     def content(self) -> bytes:
         return b"".join(self._parts)
 

@@ -1,0 +1,42 @@
+"""The bytes of an answer's head, with the framing set anew, and of the gateway's own errors."""
+
+import math
+from http import HTTPStatus
+
+from radixgate.errors import RadixgateError
+from radixgate.gateway.attempt import Headers
+from radixgate.proto.error_body import error_body
+
+JSON = (b"content-type", b"application/json")
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n"
+
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+
+def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
+    """Status line, `headers`, the ready-made header lines `more`, and the blank line."""
+    line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n".encode()
+    fields = [b"%b: %b\r\n" % field for field in headers]
+    return b"%b%b%b\r\n" % (line, b"".join(fields), more)
+
+
+def has_no_body(status: int) -> bool:
+    """Such an answer ends with its head, and carries no framing either."""
+    return status < 200 or status in (204, 304)
+
+
+def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
+    """Status, headers and OpenAI-shaped body for `error`."""
+    body = error_body(error)
+    headers = [JSON, (b"content-length", b"%d" % len(body))]
+    if error.retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after_s)))
+    return error.status, headers, body
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)

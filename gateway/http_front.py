@@ -1,0 +1,293 @@
+"""The listening side of the gateway: one raw protocol for generations, and a way to the rest.
+
+A POST to a generation endpoint is answered here, byte by byte. Any other request is handed over,
+with its connection and everything read so far, to the aiohttp application, which closes it after
+its answer: so no pooled client ever sends a generation there. Pipelined requests are answered in
+order.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from radixgate.clock import Clock
+from radixgate.errors import RadixgateError, RequestError
+from radixgate.gateway import http_answer
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
+
+# Bytes that may wait for a slow reader before its worker is no longer read.
+WRITE_HIGH_BYTES = 65_536
+# After a refusal the client may still be sending. It is read and dropped so long, because closing
+# at once would reset the connection and the refusal might never be seen.
+LINGER_S = 5.0
+
+
+class Generator(Protocol):
+    """Answers generation requests: the core of the gateway."""
+
+    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
+        """Begin to answer. Callbacks may come before this returns. Raises nothing."""
+        ...
+
+
+class Front:
+    """What all connections share."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        make_admin: Callable[[], asyncio.Protocol],
+        hot_paths: frozenset[bytes],
+        limits: FrontLimits,
+        clock: Clock,
+        deadlines: Deadlines,
+    ) -> None:
+        self.generator = generator
+        self.make_admin = make_admin
+        self.hot_paths = hot_paths
+        self.limits = limits
+        self.clock = clock
+        self.deadlines = deadlines
+        self.draining = False
+        self.connections: set[FrontConnection] = set()
+
+    def __call__(self) -> "FrontConnection":
+        """The factory that a server takes."""
+        return FrontConnection(self)
+
+    def drain(self) -> None:
+        """Close idle connections now, and each other one after its answer."""
+        self.draining = True
+        for connection in list(self.connections):
+            connection.close_if_idle()
+
+    def abort(self) -> None:
+        """Break off everything; running answers are cancelled at their workers."""
+        for connection in list(self.connections):
+            connection.abort()
+
+
+class FrontConnection(asyncio.Protocol):
+    """One client connection: a request, then its answer, of which it is the `Downstream`."""
+
+    def __init__(self, front: Front) -> None:
+        self.deadline = NEVER
+        self._front = front
+        self._limits = front.limits
+        self._reader = RequestReader(front.hot_paths, front.limits)
+        self._transport: asyncio.Transport | None = None  # None: lost, or handed over
+        self._request: RequestHead | None = None  # being answered
+        self._attempt: Attempt | None = None
+        self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
+        self._chunked = False
+        self._keep_alive = True
+        self._paused = False  # the client does not read as fast as we write
+        self._closing = False  # only to be waited for: nothing more is read or answered
+
+    # ------------------------------------------------------------ from the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        self._front.connections.add(self)
+        self._front.deadlines.watch(self)
+        self._wait(self._limits.idle_timeout_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+        self._cancel()
+
+    def eof_received(self) -> bool:
+        # A client that closes its sending side counts as gone: a half-closed socket cannot be told
+        # from a closed one before the next write, and a worker must not compute for nobody.
+        if self._request is not None:
+            self.abort()
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        if self._request is not None:
+            self._reader.keep(data)
+        else:
+            self._read(data)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+        self._wait(self._limits.stall_timeout_s)
+        if self._attempt is not None:
+            self._attempt.pause()
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if not self._closing:
+            self._wait(self._limits.idle_timeout_s)
+        if self._request is not None:
+            self.deadline = NEVER
+        if self._attempt is not None:
+            self._attempt.resume()
+
+    def on_deadline(self) -> None:
+        self.deadline = NEVER
+        if self._closing or self._request is not None or self._paused:
+            self.abort()
+        elif self._reader.idle:
+            self._close()
+        else:
+            self._refuse(RequestTimeout("the request did not arrive in time", code="timeout"))
+
+    # ------------------------------------------------------------ the request
+
+    def _read(self, data: bytes) -> None:
+        was_idle = self._reader.idle
+        try:
+            request = self._reader.read(data)
+        except RequestError as error:
+            self._refuse(error)
+            return
+        if request is not None:
+            self._act(request)
+            return
+        if self._reader.awaits_continue:
+            self._write(http_answer.CONTINUE)
+        if self._reader.in_body:
+            self._wait(self._limits.body_timeout_s)
+        elif was_idle:
+            self._wait(self._limits.head_timeout_s)
+
+    def _act(self, request: ReadRequest) -> None:
+        if request.replay is not None:
+            self._hand_over(request.replay)
+            return
+        if not self._paused:
+            self.deadline = NEVER
+        self._request = request.head
+        self._keep_alive = request.head.keep_alive and not self._reader.broken
+        attempt = self._front.generator.generate(request.head, request.body, self)
+        if self._request is request.head:
+            self._attempt = attempt
+            if self._paused:
+                attempt.pause()
+
+    def _hand_over(self, replay: bytes) -> None:
+        transport = self._transport
+        assert transport is not None
+        self._leave()
+        admin = self._front.make_admin()
+        transport.set_protocol(admin)
+        admin.connection_made(transport)
+        admin.data_received(replay)
+
+    # ------------------------------------------------------------ the answer
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        self._head = (status, headers)
+
+    def on_body(self, data: bytes) -> None:
+        head = b"" if self._head is None else self._render_head(*self._head)
+        if self._chunked:
+            data = http_answer.chunk(data)
+        self._write(head + data if head else data)
+
+    def on_end(self, counts: AnswerCounts | None) -> None:
+        if self._head is not None:
+            status, headers = self._head
+            if not _has_framing(status, headers):
+                headers = [*headers, (b"content-length", b"0")]
+            self._write(self._render_head(status, headers))
+        elif self._chunked:
+            self._write(http_answer.LAST_CHUNK)
+        self._answered()
+
+    def on_failure(self, error: RadixgateError) -> None:
+        """The core answers errors itself while it can; now only cutting the answer is honest."""
+        self._attempt = None
+        self.abort()
+
+    def _render_head(self, status: int, headers: Headers) -> bytes:
+        assert self._request is not None
+        self._head = None
+        http11 = self._request.http11
+        more = b""
+        if not _has_framing(status, headers):
+            # HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
+            self._chunked = http11
+            self._keep_alive = self._keep_alive and http11
+            more = http_answer.CHUNKED if http11 else b""
+        if not self._keep_alive or self._front.draining:
+            self._keep_alive = False
+            more += b"connection: close\r\n"
+        elif not http11:
+            more += b"connection: keep-alive\r\n"
+        return http_answer.answer_head(status, headers, more)
+
+    def _answered(self) -> None:
+        self._request = self._attempt = None
+        self._chunked = False
+        if not self._keep_alive or self._reader.broken or self._front.draining:
+            self._close()
+            return
+        if not self._paused:
+            self._wait(self._limits.idle_timeout_s)
+        if not self._reader.idle:
+            # Not from here: a long row of pipelined requests would nest as deep.
+            asyncio.get_running_loop().call_soon(self._read_pipelined)
+
+    def _read_pipelined(self) -> None:
+        if self._request is None and self._transport is not None and not self._closing:
+            self._read(b"")
+
+    # ------------------------------------------------------------ the end
+
+    def _refuse(self, error: RequestError) -> None:
+        """Answer what cannot be read as a request, and close."""
+        status, headers, body = http_answer.error_answer(error)
+        self._write(http_answer.answer_head(status, headers, b"connection: close\r\n") + body)
+        self._closing = True
+        self._wait(LINGER_S)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def close_if_idle(self) -> None:
+        if self._request is None and self._reader.idle:
+            self._close()
+
+    def abort(self) -> None:
+        """Close without another byte; a running answer is cancelled."""
+        self._cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _cancel(self) -> None:
+        attempt, self._attempt = self._attempt, None
+        self._request = None
+        if attempt is not None:
+            attempt.cancel()
+
+    def _close(self) -> None:
+        """Close once the client has taken what is written."""
+        self._closing = True
+        self._wait(self._limits.stall_timeout_s)
+        if self._transport is not None:
+            self._transport.close()
+
+    def _leave(self) -> None:
+        self._transport = None
+        self._front.connections.discard(self)
+        self._front.deadlines.forget(self)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _wait(self, seconds: float) -> None:
+        self.deadline = self._front.clock.now() + seconds
+
+
+def _has_framing(status: int, headers: Headers) -> bool:
+    """The end of the body is known from the head alone."""
+    return http_answer.has_no_body(status) or any(name == b"content-length" for name, _ in headers)
