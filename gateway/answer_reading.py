@@ -1,0 +1,191 @@
+"""What the gateway reads out of an answer that it passes on untouched: its end and its counts.
+
+A stream is not parsed event by event: its pieces are kept aside and, once it has ended, the last
+few events are read. So a chunk costs an append, however the worker cut it.
+"""
+
+import re
+from typing import Protocol
+
+import msgspec
+
+from radixgate.gateway.attempt import AnswerCounts
+from radixgate.proto import sse
+
+# Kept of a stream before what is older than its last events is let go.
+TRIM_AT_BYTES = 65_536
+KEPT_EVENTS = 4
+# An event, or a whole answer, larger than this is passed on but no longer read: its counts are
+# unknown. One gateway holds at most this much for each running answer.
+MAX_READ_BYTES = 16 * 1024 * 1024
+
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
+_UNKNOWN = AnswerCounts()
+
+
+class AnswerReader(Protocol):
+    """Watches one answer go by."""
+
+    def feed(self, data: bytes) -> None: ...
+
+    def is_whole(self) -> bool:
+        """Asked once the worker has ended the answer properly: does it end as answers do?"""
+        ...
+
+    def counts(self) -> AnswerCounts:
+        """Unknown where the answer does not say. O(what is kept)."""
+        ...
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _MetaInfo(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    finish_reason: object = None
+
+
+class _Choice(msgspec.Struct):
+    finish_reason: object = None
+
+
+class _Answer(msgspec.Struct):
+    """An answer, or an event of one, in OpenAI's or SGLang's native form."""
+
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    meta_info: _MetaInfo | None = None
+    error: object = None
+
+    @property
+    def finishes(self) -> bool:
+        if self.error is not None:
+            return True
+        if self.meta_info is not None and self.meta_info.finish_reason is not None:
+            return True
+        return any(choice.finish_reason is not None for choice in self.choices or ())
+
+    def counts(self) -> AnswerCounts | None:
+        if self.usage is not None:
+            details = self.usage.prompt_tokens_details
+            return AnswerCounts(
+                prompt=self.usage.prompt_tokens,
+                cached=None if details is None else details.cached_tokens,
+                completion=self.usage.completion_tokens,
+            )
+        if self.meta_info is not None:
+            meta = self.meta_info
+            return AnswerCounts(meta.prompt_tokens, meta.cached_tokens, meta.completion_tokens)
+        return None
+
+
+_decode_one = msgspec.json.Decoder(_Answer).decode
+_decode_many = msgspec.json.Decoder(list[_Answer]).decode
+
+
+class WholeAnswer:
+    """A JSON answer, read when it is complete. Its framing alone says whether it is whole."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size <= MAX_READ_BYTES:
+            self._parts.append(data)
+
+    def is_whole(self) -> bool:
+        return True
+
+    def counts(self) -> AnswerCounts:
+        if self._size > MAX_READ_BYTES:
+            return _UNKNOWN
+        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        try:
+            # A batch of native requests is answered by an array.
+            answers = _decode_many(body) if body[:1] == b"[" else [_decode_one(body)]
+        except msgspec.MsgspecError:
+            return _UNKNOWN
+        return _sum([counts for answer in answers if (counts := answer.counts()) is not None])
+
+
+class StreamedAnswer:
+    """A stream of server-sent events, of which the last ones are read at the end."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._trim_at = TRIM_AT_BYTES
+        self._events: list[bytes] | None = None  # the last ones, once the stream has ended
+
+    def feed(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= self._trim_at:
+            self._trim()
+
+    def is_whole(self) -> bool:
+        """A finish, an error of the worker's own, or the end marker was the last to come."""
+        events = self._last_events()
+        if sse.DONE_DATA in events:
+            return True
+        return any(answer.finishes for answer in map(_read_event, events) if answer is not None)
+
+    def counts(self) -> AnswerCounts:
+        for event in reversed(self._last_events()):
+            answer = _read_event(event)
+            counts = answer.counts() if answer is not None else None
+            if counts is not None:
+                return counts
+        return _UNKNOWN
+
+    def _last_events(self) -> list[bytes]:
+        if self._events is None:
+            # The blank line closes an event that the end of the stream has cut short of its own.
+            self._events = list(sse.SseScanner().feed(b"".join(self._parts) + b"\n\n"))
+            self._parts.clear()
+        return self._events
+
+    def _trim(self) -> None:
+        """Let go of what lies before the last events. Amortised O(1) a byte."""
+        kept = b"".join(self._parts)
+        ends = [match.end() for match in _BLANK_LINE.finditer(kept)]
+        if len(ends) > KEPT_EVENTS:
+            kept = kept[ends[-KEPT_EVENTS - 1] :]
+        if len(kept) > MAX_READ_BYTES:
+            kept = kept[-TRIM_AT_BYTES:]
+        self._parts = [kept]
+        self._size = len(kept)
+        # A few very long events are not searched again for every piece that follows.
+        self._trim_at = max(TRIM_AT_BYTES, 2 * self._size)
+
+
+def _read_event(event: bytes) -> _Answer | None:
+    try:
+        return _decode_one(event)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _sum(counts: list[AnswerCounts]) -> AnswerCounts:
+    """Of a batch; a figure that one answer lacks is unknown for all."""
+    return AnswerCounts(
+        prompt=_add([one.prompt for one in counts]),
+        cached=_add([one.cached for one in counts]),
+        completion=_add([one.completion for one in counts]),
+    )
+
+
+def _add(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,271 @@
+"""Raw HTTP/1.1 connections to one worker, kept alive and used again, the last one first."""
+
+import asyncio
+from typing import Protocol
+
+import httptools
+
+from radixgate.clock import Clock
+from radixgate.errors import WorkerFailed
+from radixgate.gateway.attempt import Headers
+from radixgate.gateway.deadlines import NEVER, Deadlines
+
+# A worker's head longer than this is nonsense, and must not fill the gateway.
+MAX_ANSWER_HEAD_BYTES = 131_072
+
+
+class Listener(Protocol):
+    """Who gets an answer; `on_complete` or `on_broken` comes last."""
+
+    def on_response(self, status: int, headers: Headers) -> None:
+        """Names in lower case, everything the worker sent."""
+        ...
+
+    def on_data(self, data: bytes) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+        """`answered`: at least one byte of the answer had come."""
+        ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection: a request out, its answer in, then back to the pool."""
+
+    def __init__(self, pool: "UpstreamPool") -> None:
+        self.deadline = NEVER  # of an idle connection
+        self.used = False  # it has carried an exchange before this one
+        self._pool = pool
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._listener: Listener | None = None
+        self._answered = False
+        self._headers: Headers = []
+        self._head_bytes = 0
+        self._framed = False  # the end of the body shows before the end of the connection
+        self._parts: list[bytes] = []  # of the body, in the piece being parsed
+        self._status = 0  # of a head that the listener has not heard of
+        self._complete = False
+        self._surplus = False  # more came than was asked for
+        self._paused = False
+
+    def send(self, head: bytes, body: bytes, listener: Listener) -> None:
+        """Send a request; the connection must be idle. `head` ends with its blank line."""
+        assert self._transport is not None
+        self.deadline = NEVER
+        self._listener = listener
+        self._answered = False
+        # A large body is not copied to stand behind its head.
+        if len(body) < 16_384:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+
+    @property
+    def usable(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._transport is not None and self.usable:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._transport is not None and self.usable:
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Break off: the worker sees a reset, the listener hears nothing more."""
+        self._listener = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def on_deadline(self) -> None:
+        self.deadline = NEVER
+        self.abort()
+
+    # ------------------------------------------------------------ from the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._pool.forget(self)
+        if exc is None and self._answered and not self._framed:
+            self._end()
+            return
+        how = f"was lost ({exc})" if exc is not None else "was closed by the worker"
+        when = "in the middle of an answer" if self._answered else "before an answer"
+        self._give_up(f"the connection {how} {when}")
+
+    def data_received(self, data: bytes) -> None:
+        if self._listener is None:
+            # Nobody asked: whatever it is, it cannot be the answer to the next request.
+            self.abort()
+            return
+        wrong = ""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as exc:
+            wrong = f"the answer is not HTTP: {exc}"
+        except httptools.HttpParserUpgrade:
+            wrong = "the worker switched protocols unasked"
+        self._answered = True
+        self._surplus = self._surplus or (bool(wrong) and self._complete)
+        self._deliver()
+        if wrong:
+            self._give_up(wrong)
+
+    def _deliver(self) -> None:
+        """Hand on what the last piece held. The listener may cancel at each step."""
+        if self._status and self._listener is not None:
+            status, self._status = self._status, 0
+            self._listener.on_response(status, self._headers)
+        if self._parts:
+            data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+            self._parts.clear()
+            if self._listener is not None:
+                self._listener.on_data(data)
+        if self._complete:
+            self._end()
+
+    def _end(self) -> None:
+        """The answer is whole. The connection goes back first: the listener may need one."""
+        listener, self._listener = self._listener, None
+        self.used = True
+        if self._reusable:
+            self._complete = False
+            if self._paused:
+                self.resume()
+            self._pool.release(self)
+        else:
+            self.abort()
+        if listener is not None:
+            listener.on_complete()
+
+    @property
+    def _reusable(self) -> bool:
+        if not self._framed or self._surplus or not self.usable:
+            return False
+        keeps: bool = self._parser.should_keep_alive()
+        return keeps
+
+    def _give_up(self, why: str) -> None:
+        listener = self._listener
+        self.abort()
+        if listener is not None:
+            listener.on_broken(self._pool.failure(why), self._answered)
+
+    # ------------------------------------------------------------ from the parser
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            self._surplus = True
+            return
+        self._headers = []
+        self._head_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > MAX_ANSWER_HEAD_BYTES:
+            raise ValueError(f"headers over {MAX_ANSWER_HEAD_BYTES} bytes")
+        if not self._surplus:
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        status: int = self._parser.get_status_code()
+        if status < 200 or self._surplus:
+            return
+        self._status = status
+        self._framed = status in (204, 304) or any(
+            name in (b"content-length", b"transfer-encoding") for name, _ in self._headers
+        )
+
+    def on_body(self, data: bytes) -> None:
+        # A second answer that nobody asked for must not become part of the first.
+        if not self._surplus:
+            self._parts.append(data)
+
+    def on_message_complete(self) -> None:
+        # An interim answer (100, 103) is complete too, and only announces the real one.
+        if self._parser.get_status_code() >= 200:
+            self._complete = True
+
+
+class UpstreamPool:
+    """The connections to one worker. Running ones are not limited; idle ones are, by `max_idle`."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        clock: Clock,
+        deadlines: Deadlines,
+        max_idle: int,
+        idle_timeout_s: float,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._clock = clock
+        self._deadlines = deadlines
+        self._max_idle = max_idle
+        self._idle_timeout_s = idle_timeout_s
+        self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
+        self._open: set[UpstreamConnection] = set()
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def failure(self, why: str) -> WorkerFailed:
+        return WorkerFailed(f"worker {self.url}: {why}")
+
+    def take_idle(self) -> UpstreamConnection | None:
+        """A kept connection, or None: then `connect`. O(1)."""
+        while self._idle:
+            connection, _ = self._idle.popitem()
+            self._deadlines.forget(connection)
+            if connection.usable:
+                return connection
+        return None
+
+    async def connect(self, timeout_s: float) -> UpstreamConnection:
+        """A fresh connection. Raises WorkerFailed if none comes about in time."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, connection = await loop.create_connection(
+                    lambda: UpstreamConnection(self), self.host, self.port
+                )
+        except TimeoutError as exc:
+            raise self.failure(f"no connection within {timeout_s:g} s") from exc
+        except OSError as exc:
+            raise self.failure(f"cannot connect: {exc.strerror or exc}") from exc
+        self._open.add(connection)
+        return connection
+
+    def release(self, connection: UpstreamConnection) -> None:
+        """Keep a connection for the next request, or close it if enough are kept."""
+        if len(self._idle) >= self._max_idle:
+            connection.abort()
+            return
+        connection.deadline = self._clock.now() + self._idle_timeout_s
+        self._idle[connection] = None
+        self._deadlines.watch(connection)
+
+    def forget(self, connection: UpstreamConnection) -> None:
+        """The connection is lost."""
+        self._open.discard(connection)
+        self._idle.pop(connection, None)
+        self._deadlines.forget(connection)
+
+    def close(self) -> None:
+        """Close every connection, idle or not; running exchanges hear nothing more."""
+        for connection in list(self._open):
+            connection.abort()

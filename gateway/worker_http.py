@@ -1,0 +1,179 @@
+"""A foreign worker behind HTTP/1.1: the client's bytes go out as they came, and so do its answers.
+
+Only framing and hop-by-hop headers are set anew. A content encoding stays with its bytes.
+"""
+
+import asyncio
+
+from radixgate.errors import WorkerFailed
+from radixgate.gateway import hop_headers
+from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
+from radixgate.gateway.attempt import Downstream, FrontRequest, Headers
+from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+
+
+class HttpWorkerClient:
+    """The way to one foreign worker: a `WorkerClient`."""
+
+    def __init__(self, pool: UpstreamPool, connect_timeout_s: float) -> None:
+        self.pool = pool
+        self.connect_timeout_s = connect_timeout_s
+        self._host_line = b"host: %b\r\n" % pool.url.removeprefix("http://").encode()
+        self._running: set[HttpAttempt] = set()
+
+    def start(self, request: FrontRequest, downstream: Downstream) -> "HttpAttempt":
+        attempt = HttpAttempt(self, request, downstream)
+        self._running.add(attempt)
+        attempt.begin()
+        return attempt
+
+    def ended(self, attempt: "HttpAttempt") -> None:
+        self._running.discard(attempt)
+
+    def close(self) -> None:
+        for attempt in list(self._running):
+            attempt.fail(self.pool.failure("it was removed from the fleet"))
+        self.pool.close()
+
+    def render_head(self, request: FrontRequest) -> bytes:
+        target = request.path + b"?" + request.query if request.query else request.path
+        fields = [b"%b: %b\r\n" % field for field in hop_headers.to_worker(request.headers)]
+        return b"%b %b HTTP/1.1\r\n%b%bx-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
+            request.method,
+            target,
+            self._host_line,
+            b"".join(fields),
+            request.request_id.encode("ascii"),
+            len(request.body),
+        )
+
+
+class HttpAttempt:
+    """One request on one connection: an `Attempt` to the core, a listener to the connection."""
+
+    def __init__(
+        self, client: HttpWorkerClient, request: FrontRequest, downstream: Downstream
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._downstream: Downstream | None = downstream  # None: over, nothing more is told
+        self._connection: UpstreamConnection | None = None
+        self._dialing: asyncio.Task[None] | None = None
+        self._paused = False
+        self._reader: AnswerReader | None = None  # None: an answer that is not read
+
+    def begin(self) -> None:
+        connection = self._client.pool.take_idle()
+        if connection is None:
+            self._dial()
+        else:
+            self._send(connection)
+
+    # ------------------------------------------------------------ from the core
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._connection is not None:
+            self._connection.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._connection is not None:
+            self._connection.resume()
+
+    def cancel(self) -> None:
+        self._detach()
+        if self._dialing is not None:
+            self._dialing.cancel()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+
+    def fail(self, error: WorkerFailed) -> None:
+        """Break off and say so."""
+        downstream = self._downstream
+        self.cancel()
+        if downstream is not None:
+            downstream.on_failure(error)
+
+    # ------------------------------------------------------------ from the connection
+
+    def on_response(self, status: int, headers: Headers) -> None:
+        if self._downstream is None:
+            return
+        self._reader = _reader_for(status, headers)
+        self._downstream.on_head(status, hop_headers.to_client(headers))
+
+    def on_data(self, data: bytes) -> None:
+        if self._downstream is None:
+            return
+        if self._reader is not None:
+            self._reader.feed(data)
+        self._downstream.on_body(data)
+
+    def on_complete(self) -> None:
+        downstream = self._detach()
+        self._connection = None
+        if downstream is None:
+            return
+        if self._reader is None:
+            downstream.on_end(None)
+        elif self._reader.is_whole():
+            downstream.on_end(self._reader.counts())
+        else:
+            downstream.on_failure(
+                self._client.pool.failure("the stream ended without a finish and without [DONE]")
+            )
+
+    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.used and not answered:
+            # The worker closed a kept connection as we took it up again: it has not seen the
+            # request, so this is no failure of the worker's. A fresh connection is not `used`.
+            self._dial()
+            return
+        downstream = self._detach()
+        if downstream is not None:
+            downstream.on_failure(error)
+
+    # ------------------------------------------------------------ inside
+
+    def _dial(self) -> None:
+        self._dialing = asyncio.get_running_loop().create_task(self._connect_and_send())
+
+    async def _connect_and_send(self) -> None:
+        try:
+            connection = await self._client.pool.connect(self._client.connect_timeout_s)
+        except WorkerFailed as error:
+            downstream = self._detach()
+            if downstream is not None:
+                downstream.on_failure(error)
+            return
+        self._dialing = None
+        self._send(connection)
+
+    def _send(self, connection: UpstreamConnection) -> None:
+        self._connection = connection
+        connection.send(self._client.render_head(self._request), self._request.body, self)
+        if self._paused:
+            connection.pause()
+
+    def _detach(self) -> Downstream | None:
+        downstream, self._downstream = self._downstream, None
+        self._client.ended(self)
+        return downstream
+
+
+def _reader_for(status: int, headers: Headers) -> AnswerReader | None:
+    """Only a successful answer in the clear says what it cost."""
+    if not 200 <= status < 300:
+        return None
+    kind = b""
+    for name, value in headers:
+        if name == b"content-type":
+            kind = value.lower()
+        elif name == b"content-encoding" and value.lower() != b"identity":
+            return None
+    if kind.startswith(b"text/event-stream"):
+        return StreamedAnswer()
+    return WholeAnswer() if kind.startswith(b"application/json") else None

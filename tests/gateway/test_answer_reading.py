@@ -1,0 +1,135 @@
+"""Counts and endings read out of answers that are passed on untouched."""
+
+import pytest
+
+from radixgate.gateway.answer_reading import TRIM_AT_BYTES, StreamedAnswer, WholeAnswer
+from radixgate.gateway.attempt import AnswerCounts
+from radixgate.gateway.first_token import MAX_LOOKED_AT_BYTES, FirstToken
+
+DELTA = (
+    b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3\xa9"},"finish_reason":null}]}'
+    b"\r\n\r\n"
+)
+FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+USAGE = (
+    b'data:{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,'
+    b'"prompt_tokens_details":{"cached_tokens":4}}}\n\n'
+)
+DONE = b"data: [DONE]\n\n"
+NATIVE = (
+    b'data: {"text":"a","meta_info":{"prompt_tokens":5,"completion_tokens":2,'
+    b'"cached_tokens":1,"finish_reason":{"type":"length"}}}\n\n'
+)
+
+
+def streamed(*pieces: bytes) -> StreamedAnswer:
+    answer = StreamedAnswer()
+    for piece in pieces:
+        answer.feed(piece)
+    return answer
+
+
+def test_a_stream_cut_anywhere_gives_the_same_counts() -> None:
+    body = DELTA + b": ping\n\n" + USAGE + DONE
+    for cut in range(1, len(body)):
+        answer = streamed(body[:cut], body[cut:])
+        assert answer.is_whole()
+        assert answer.counts() == AnswerCounts(7, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole"),
+    [
+        pytest.param((DELTA, DELTA), False, id="only-deltas"),
+        pytest.param((), False, id="nothing"),
+        pytest.param((DELTA, FINISH), True, id="finish-without-done"),
+        pytest.param((DELTA, DONE), True, id="done-without-finish"),
+        pytest.param((DELTA, FINISH, USAGE), True, id="finish-then-usage"),
+        pytest.param((DELTA, DONE.rstrip()), True, id="no-blank-line-at-the-end"),
+        pytest.param((DELTA, b'data: {"error":{"message":"x"}}\n\n'), True, id="own-error"),
+        pytest.param((NATIVE,), True, id="native"),
+        pytest.param((DELTA, b"data: {broken\n\n"), False, id="nonsense"),
+    ],
+)
+def test_what_counts_as_an_end(pieces: tuple[bytes, ...], whole: bool) -> None:
+    assert streamed(*pieces).is_whole() is whole
+
+
+def test_native_counts() -> None:
+    assert streamed(NATIVE, DONE).counts() == AnswerCounts(5, 1, 2)
+
+
+def test_a_long_stream_keeps_only_its_end() -> None:
+    answer = StreamedAnswer()
+    for _ in range(20_000):
+        answer.feed(DELTA)
+    answer.feed(USAGE + DONE)
+    assert answer._size < 2 * TRIM_AT_BYTES
+    assert answer.counts().completion == 3
+
+
+def test_a_very_long_event_does_not_hide_what_follows() -> None:
+    long = b'data: {"choices":[{"delta":{"content":"' + b"x" * 1_048_576 + b'"}}]}\n\n'
+    pieces = [long[at : at + 100_000] for at in range(0, len(long), 100_000)]
+    assert streamed(*pieces, USAGE, DONE).counts().prompt == 7
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        pytest.param(
+            b'{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}',
+            AnswerCounts(1, None, 2),
+            id="openai",
+        ),
+        pytest.param(
+            b'{"text":"","meta_info":{"prompt_tokens":1,"completion_tokens":2,"cached_tokens":0}}',
+            AnswerCounts(1, 0, 2),
+            id="native",
+        ),
+        pytest.param(
+            b'[{"meta_info":{"prompt_tokens":1,"completion_tokens":2}},'
+            b'{"meta_info":{"prompt_tokens":3,"completion_tokens":4,"cached_tokens":1}}]',
+            AnswerCounts(4, None, 6),
+            id="batch-with-one-figure-missing",
+        ),
+        pytest.param(b'{"error":"no"}', AnswerCounts(), id="no-counts"),
+        pytest.param(b"not json", AnswerCounts(), id="not-json"),
+        pytest.param(b'{"usage":{"prompt_tokens":"many"}}', AnswerCounts(), id="wrong-type"),
+    ],
+)
+def test_counts_of_a_whole_answer(body: bytes, counts: AnswerCounts) -> None:
+    answer = WholeAnswer()
+    answer.feed(body[:5])
+    answer.feed(body[5:])
+    assert answer.counts() == counts
+
+
+ROLE = b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("event", "is_output"),
+    [
+        pytest.param(ROLE, False, id="role"),
+        pytest.param(b": ping\n\n", False, id="comment"),
+        pytest.param(USAGE, False, id="usage"),
+        pytest.param(b'data: {"error":{}}\n\n', False, id="error"),
+        pytest.param(DONE, False, id="done"),
+        pytest.param(DELTA, True, id="content"),
+        pytest.param(b'data: {"choices":[{"delta":{"tool_calls":[{}]}}]}\n\n', True, id="tool"),
+        pytest.param(b'data: {"choices":[{"text":"a"}]}\n\n', True, id="completion"),
+        pytest.param(FINISH, True, id="finish"),
+        pytest.param(NATIVE, True, id="native"),
+    ],
+)
+def test_the_first_token_is_the_first_output(event: bytes, is_output: bool) -> None:
+    first = FirstToken()
+    assert not first.feed(event[:9])
+    assert first.feed(event[9:]) is is_output
+    assert first.feed(DELTA) or is_output
+
+
+def test_a_stream_that_shows_no_token_is_not_searched_for_ever() -> None:
+    first = FirstToken()
+    assert first.feed(b": " + b"x" * MAX_LOOKED_AT_BYTES)
