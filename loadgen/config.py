@@ -1,0 +1,164 @@
+"""What `radixgate bench` can be told: SGLang's names and meanings, and a few of our own."""
+
+import math
+from dataclasses import dataclass
+
+from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
+from radixgate.loadgen.arrivals import ARRIVALS
+
+BACKENDS = (
+    "radixgate",
+    "sglang",
+    "sglang-native",
+    "sglang-oai",
+    "sglang-oai-chat",
+    "vllm",
+    "vllm-chat",
+    "openai",
+    "openai-chat",
+)
+DATASET_NAMES = ("random", "random-ids", "generated-shared-prefix", "custom", "sharegpt")
+# Where the servers of each kind listen unless told otherwise.
+_SGLANG_PORT = 30000
+_OTHER_PORT = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class BenchConfig:
+    """One measurement: which server, which requests, at which times, and what is written."""
+
+    backend: str = knob(
+        "radixgate",
+        help="what is asked and how: radixgate and sglang post to /generate, names ending in chat "
+        "to /v1/chat/completions, the others to /v1/completions",
+        choices=BACKENDS,
+    )
+    base_url: str | None = knob(None, help="server; none: http://HOST:PORT")
+    host: str = knob("127.0.0.1", help="server's address")
+    port: int | None = knob(None, help="server's port; none: 30000 for sglang, 8000 for the others")
+    model: str | None = knob(
+        None,
+        help="model named in the requests; none: the first of /v1/models, and none to /generate",
+        flags=("--served-model-name",),
+    )
+    header: tuple[str, ...] = knob((), help="further request headers, each Name=Value")
+    extra_request_body: str | None = knob(
+        None, help="JSON object merged into every body, sampling_params included; none: nothing"
+    )
+
+    dataset_name: str = knob("random", help="what is asked", choices=DATASET_NAMES)
+    dataset_path: str | None = knob(None, help="file of the custom and sharegpt datasets")
+    num_prompts: int | None = knob(
+        None, help="requests; none: 1000 for random, everything the other datasets hold"
+    )
+    random_input_len: int = knob(1024, help="longest random prompt", unit="tokens")
+    random_output_len: int = knob(1024, help="longest random answer", unit="tokens")
+    random_range_ratio: float = knob(
+        0.0, help="shortest random length as a share of the longest, 0 to 1"
+    )
+    random_ids_below: int = knob(
+        256, help="random-ids are drawn from 32 to this, excluded; at most the vocabulary's size"
+    )
+    output_len: int | None = knob(
+        None,
+        help="new tokens for a file that does not say; none: its answer's length (sharegpt), "
+        "random_output_len (custom)",
+        unit="tokens",
+        flags=("--sharegpt-output-len",),
+    )
+    sharegpt_context_len: int | None = knob(
+        None, help="longer conversations are passed over; none: none are", unit="tokens"
+    )
+    gsp_num_groups: int = knob(64, help="shared prefixes")
+    gsp_prompts_per_group: int = knob(16, help="prompts per shared prefix, on average under zipf")
+    gsp_system_prompt_len: int = knob(2048, help="shared prefix", unit="tokens")
+    gsp_question_len: int = knob(128, help="question after it", unit="tokens")
+    gsp_output_len: int = knob(256, help="answer", unit="tokens")
+    gsp_ordered: bool = knob(False, help="group after group instead of mixed")
+    gsp_group_distribution: str = knob(
+        "uniform", help="how often each group is asked", choices=("uniform", "zipf")
+    )
+    gsp_zipf_alpha: float = knob(1.0, help="under zipf the g-th group has weight 1 / g ** this")
+
+    request_rate: float = knob(math.inf, help="requests per second; inf: all at once")
+    arrival: str = knob("poisson", help="spacing of requests at a finite rate", choices=ARRIVALS)
+    max_concurrency: int | None = knob(
+        None, help="requests in flight at most (a closed loop); none: no bound (an open loop)"
+    )
+    seed: int = knob(1, help="of lengths, words, groups and times; also sent for sampling")
+    temperature: float = knob(0.0, help="of sampling; 0 is greedy")
+    disable_ignore_eos: bool = knob(
+        False, help="let answers end early; else each is exactly as long as planned"
+    )
+
+    warmup_requests: int = knob(1, help="requests before the measurement, with their own prompts")
+    flush_cache: bool = knob(False, help="POST /flush_cache between warm-up and measurement")
+    idle_timeout_s: float = knob(600.0, help="silence after which a request fails", unit="s")
+    request_timeout_s: float | None = knob(
+        None, help="whole time after which a request fails; none: never", unit="s"
+    )
+
+    output_file: str | None = knob(None, help="append one JSON line of results; none: do not")
+    output_details: bool = knob(False, help="that line also holds the figures of each request")
+    schedule_file: str | None = knob(None, help="write the schedule there; none: do not")
+    tag: str | None = knob(None, help="free text in the result line; none: nothing")
+    disable_tqdm: bool = knob(False, help="no progress")
+
+    def __post_init__(self) -> None:
+        for name in _AT_LEAST_ONE:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{_flag(name)} must be at least 1, not {value}")
+        if self.warmup_requests < 0:
+            raise ConfigError(f"--warmup-requests must not be negative: {self.warmup_requests}")
+        if not self.request_rate > 0:
+            raise ConfigError(
+                f"--request-rate must be over 0 (inf sends all at once), not {self.request_rate:g}"
+            )
+        if not 0.0 <= self.random_range_ratio <= 1.0:
+            raise ConfigError(
+                f"--random-range-ratio must be from 0 to 1, not {self.random_range_ratio:g}"
+            )
+        if self.random_ids_below <= 32:
+            raise ConfigError(f"--random-ids-below must be over 32, not {self.random_ids_below}")
+        for item in self.header:
+            if not item.partition("=")[0] or "=" not in item:
+                raise ConfigError(f"--header must be Name=Value, not {item.partition('=')[0]!r}")
+
+    @property
+    def url(self) -> str:
+        """The server, without a slash at the end."""
+        if self.base_url is not None:
+            return self.base_url.rstrip("/")
+        port = self.port
+        if port is None:
+            port = _SGLANG_PORT if self.backend.startswith("sglang") else _OTHER_PORT
+        return f"http://{self.host}:{port}"
+
+    @property
+    def open_loop(self) -> bool:
+        """The requests have intended times of their own."""
+        return math.isfinite(self.request_rate)
+
+    def prompts_or(self, default: int) -> int:
+        return default if self.num_prompts is None else self.num_prompts
+
+
+_AT_LEAST_ONE = (
+    "num_prompts",
+    "random_input_len",
+    "random_output_len",
+    "output_len",
+    "sharegpt_context_len",
+    "gsp_num_groups",
+    "gsp_prompts_per_group",
+    "gsp_system_prompt_len",
+    "gsp_question_len",
+    "gsp_output_len",
+    "max_concurrency",
+)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

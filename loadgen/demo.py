@@ -1,0 +1,124 @@
+"""`radixgate demo`: what routing by cache is worth, on this machine, in a few minutes."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from radixgate.analysis.percentiles import Spread
+from radixgate.analysis.summary import Summary
+from radixgate.clock import SystemClock
+from radixgate.errors import ProcessFailed
+from radixgate.loadgen.bench import schedule_of
+from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.demo_config import POLICIES, DemoConfig
+from radixgate.loadgen.demo_fleet import fresh_fleet
+from radixgate.loadgen.measurement import measure
+from radixgate.loadgen.progress import open_progress
+from radixgate.loadgen.schedule import hash_of
+
+Figures = dict[str, object]
+
+
+def run_demo(config: DemoConfig) -> int:
+    """Play one schedule under each policy on fresh processes, print and write both.
+
+    The exit code is 1 if a request failed under either, else 0. Raises ProcessFailed if a process
+    does not come up, or if the time limit passes first.
+    """
+    try:
+        summaries = asyncio.run(_within_limit(config))
+    except TimeoutError as error:
+        raise ProcessFailed(
+            f"the demo took over {config.time_limit_s:g} s; on a slow or busy machine give "
+            "--time-limit-s more, or --questions fewer"
+        ) from error
+    print(comparison(summaries), flush=True)
+    path = Path(config.output)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figures = {policy: figures_of(summary) for policy, summary in summaries.items()}
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
+    print(f"written to {path}")
+    return 1 if any(summary.failed for summary in summaries.values()) else 0
+
+
+def bench_config(config: DemoConfig, base_url: str) -> BenchConfig:
+    """The demo as a bench: documents are shared prefixes with zipf popularity."""
+    return BenchConfig(
+        backend="radixgate",
+        base_url=base_url,
+        dataset_name="generated-shared-prefix",
+        gsp_num_groups=config.documents,
+        gsp_prompts_per_group=config.questions // config.documents,
+        gsp_system_prompt_len=config.document_tokens,
+        gsp_question_len=config.question_tokens,
+        gsp_output_len=config.output_tokens,
+        gsp_group_distribution="zipf",
+        gsp_zipf_alpha=config.zipf_alpha,
+        max_concurrency=config.max_concurrency,
+        # One for each worker at least: the first forward pass of a process is a slow one.
+        warmup_requests=2 * config.workers,
+        seed=config.seed,
+    )
+
+
+def figures_of(summary: Summary) -> Figures:
+    """The figures of one policy as out/demo.json holds them; null where nothing was measured."""
+    ttft = summary.ttft
+    return {
+        "hit_rate": summary.cached_token_share,
+        "ttft_ms": {
+            "p50": None if ttft is None else 1000 * ttft.p50,
+            "p99": None if ttft is None else 1000 * ttft.p99,
+        },
+        "requests_per_s": summary.request_rate,
+    }
+
+
+def comparison(summaries: Mapping[str, Summary]) -> str:
+    """The policies side by side, one figure a line."""
+    lines = [f"{'':<24}" + "".join(f"{policy:>16}" for policy in summaries)]
+    for name, cell in _ROWS.items():
+        lines.append(f"{name:<24}" + "".join(f"{cell(s):>16}" for s in summaries.values()))
+    return "\n".join(lines)
+
+
+async def _within_limit(config: DemoConfig) -> dict[str, Summary]:
+    async with asyncio.timeout(config.time_limit_s):
+        return {policy: await _measured_under(config, policy) for policy in POLICIES}
+
+
+async def _measured_under(config: DemoConfig, policy: str) -> Summary:
+    clock = SystemClock()
+    print(f"{policy}: starting {config.workers} workers and a gateway", flush=True)
+    async with fresh_fleet(config, policy) as url:
+        bench = bench_config(config, url)
+        schedule = schedule_of(bench)
+        print(f"{policy}: {len(schedule)} questions, xxh3_128 {hash_of(schedule)}", flush=True)
+        run = await measure(
+            bench,
+            schedule,
+            clock,
+            lambda total: open_progress(total, clock, shown=True, terminal=False),
+        )
+    return run.summary
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _ms(spread: Spread | None, figure: str) -> str:
+    return "-" if spread is None else f"{1000 * getattr(spread, figure):.0f}"
+
+
+_ROWS: Mapping[str, Callable[[Summary], str]] = {
+    "prefix cache hit rate": lambda s: _share(s.cached_token_share),
+    "TTFT p50 (ms)": lambda s: _ms(s.ttft, "p50"),
+    "TTFT p99 (ms)": lambda s: _ms(s.ttft, "p99"),
+    "E2E p50 (ms)": lambda s: _ms(s.e2e, "p50"),
+    "requests per second": lambda s: f"{s.request_rate:.2f}",
+    "requests per worker": lambda s: " + ".join(map(str, s.workers.values())) or "-",
+    "requests failed": lambda s: f"{s.failed} of {s.offered}",
+}

@@ -1,0 +1,34 @@
+"""Flags of SGLang's bench that ours does not take, each with the reason.
+
+A flag that becomes a setting of the bench leaves this table; having both is an error at import.
+"""
+
+from collections.abc import Mapping
+
+from radixgate.configs.command import Refusal
+
+_COUNTED_BY_SERVER = "prompts are made of one-token words, and the server counts the tokens"
+_LATER = "is not built yet"
+REFUSED: Mapping[str, Refusal] = {
+    "--tokenizer": Refusal(f"{_COUNTED_BY_SERVER}; --dataset-name random-ids is exact"),
+    "--tokenize-prompt": Refusal("use --dataset-name random-ids, which sends token ids"),
+    "--apply-chat-template": Refusal("use --backend openai-chat: the server applies its template"),
+    "--disable-stream": Refusal("TTFT and ITL are read off the stream"),
+    "--return-logprob": Refusal("use --extra-request-body '{\"return_logprob\": true}'"),
+    "--lora-name": Refusal("there are no adapters"),
+    "--profile": Refusal("the server has no profiler to start"),
+    "--pd-separated": Refusal("the gateway decides which worker prefills"),
+    "--plot-throughput": Refusal("the rates are in the table and in --output-file"),
+    "--prompt-suffix": Refusal("put the suffix into the file of --dataset-name custom"),
+    "--use-trace-timestamps": Refusal(_LATER),
+    "--mooncake-workload": Refusal(_LATER),
+    "--mooncake-slowdown-factor": Refusal(_LATER),
+    "--mooncake-num-rounds": Refusal(_LATER),
+    "--gsp-range-ratio": Refusal(_LATER),
+    "--gsp-num-turns": Refusal(_LATER),
+    "--gsp-send-routing-key": Refusal(_LATER),
+    "--ready-check-timeout-sec": Refusal("start the server first; its port is asked once"),
+    "--print-requests": Refusal("prompts are not logged; --schedule-file holds them"),
+    "--image-count": Refusal("there are no image datasets"),
+    "--image-resolution": Refusal("there are no image datasets"),
+}

@@ -1,0 +1,140 @@
+"""The whole run before it runs: every request with its time, its session, its prompt and length."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import xxhash
+
+from radixgate.errors import ConfigError
+from radixgate.loadgen.prompts import Prompt, prompt_of_row
+
+# Times are kept to the microsecond, so that a schedule read back is the schedule written.
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPrompt:
+    """One request as a dataset gives it, without its time."""
+
+    prompt: Prompt
+    prompt_tokens: int  # as planned; only the server knows exactly
+    output_tokens: int
+    session: str | None = None  # None: a session of its own
+    turn: int = 0
+    group: str | None = None  # of a common prefix or of a rollout; None: of no group
+    think_s: float = 0.0  # between the answer before and this turn
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRequest:
+    """One request of a run. Turns of one session wait for each other, sessions do not."""
+
+    index: int
+    t_intended_s: float
+    session: str
+    turn: int
+    group: str | None
+    think_s: float
+    prompt: Prompt
+    prompt_tokens: int
+    output_tokens: int
+
+    def row(self) -> dict[str, object]:
+        return {
+            "index": self.index,
+            "t_intended_s": self.t_intended_s,
+            "session": self.session,
+            "turn": self.turn,
+            "group": self.group,
+            "think_s": self.think_s,
+            "prompt_tokens": self.prompt_tokens,
+            "output_tokens": self.output_tokens,
+            **self.prompt.row(),
+        }
+
+
+Schedule = tuple[ScheduledRequest, ...]
+
+
+def stream_of(seed: int, purpose: str) -> random.Random:
+    """A random source for one purpose, so that one more draw here changes nothing there.
+
+    Seeded by text: the same in every process, whatever PYTHONHASHSEED says.
+    """
+    return random.Random(f"{seed}/{purpose}")
+
+
+def plan(prompts: Sequence[PlannedPrompt], times_s: Sequence[float]) -> Schedule:
+    """The n-th prompt at the n-th time. Raises ConfigError if their numbers differ."""
+    if len(prompts) != len(times_s):
+        raise ConfigError(f"{len(prompts)} prompts cannot be sent at {len(times_s)} times")
+    return tuple(
+        ScheduledRequest(
+            index=index,
+            t_intended_s=round(time_s, _DIGITS),
+            session=f"r{index}" if planned.session is None else planned.session,
+            turn=planned.turn,
+            group=planned.group,
+            think_s=round(planned.think_s, _DIGITS),
+            prompt=planned.prompt,
+            prompt_tokens=planned.prompt_tokens,
+            output_tokens=planned.output_tokens,
+        )
+        for index, (planned, time_s) in enumerate(zip(prompts, times_s, strict=True))
+    )
+
+
+def as_lines(schedule: Iterable[ScheduledRequest]) -> bytes:
+    """JSON lines, the same bytes for the same schedule in every process."""
+    return b"".join(msgspec.json.encode(request.row()) + b"\n" for request in schedule)
+
+
+def from_lines(lines: bytes, where: str = "schedule") -> Schedule:
+    """The inverse of `as_lines`. Raises ConfigError with `where` and the line."""
+    schedule = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            schedule.append(_request_of(msgspec.json.decode(line, type=dict[str, object])))
+        except (msgspec.DecodeError, KeyError, ConfigError) as error:
+            raise ConfigError(f"{where}:{number}: not a row of a schedule: {error}") from error
+    return tuple(schedule)
+
+
+def write_schedule(path: Path, schedule: Iterable[ScheduledRequest]) -> None:
+    """Write `as_lines` to a file, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(as_lines(schedule))
+
+
+def hash_of(schedule: Iterable[ScheduledRequest]) -> str:
+    """xxh3_128 over `as_lines`: two runs with one hash sent the same bytes at the same times."""
+    return xxhash.xxh3_128_hexdigest(as_lines(schedule))
+
+
+class _Row(msgspec.Struct):
+    index: int
+    t_intended_s: float
+    session: str
+    turn: int
+    group: str | None
+    think_s: float
+    prompt_tokens: int
+    output_tokens: int
+
+
+def _request_of(row: dict[str, object]) -> ScheduledRequest:
+    fixed = msgspec.convert(row, _Row)
+    return ScheduledRequest(
+        index=fixed.index,
+        t_intended_s=fixed.t_intended_s,
+        session=fixed.session,
+        turn=fixed.turn,
+        group=fixed.group,
+        think_s=fixed.think_s,
+        prompt=prompt_of_row(row),
+        prompt_tokens=fixed.prompt_tokens,
+        output_tokens=fixed.output_tokens,
+    )
