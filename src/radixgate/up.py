@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from radixgate.errors import ProcessFailed
 from radixgate.processes import Child, how_it_ended
+from radixgate.ready_lines import GATEWAY_READY, WORKER_READY
 from radixgate.up_config import UpConfig
 
-# What children announce once they serve; each is one line of their output.
-WORKER_READY = r"^radixgate worker ready http=(?P<http>\S+) grpc=(?P<grpc>\S+) model=(?P<model>\S+)"
-GATEWAY_READY = r"^radixgate gateway ready on (?P<url>http://\S+)"
 # Beyond its own grace a child gets this long to write its last line.
 _LAST_LINE_S = 5.0
 
