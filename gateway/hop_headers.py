@@ -31,7 +31,7 @@ def to_worker(headers: Headers) -> Headers:
 
 
 def to_client(headers: Headers) -> Headers:
-    """Of a worker's answer, what the client gets; a content-length stays only if it is the truth."""
+    """Of a worker's answer, what the client gets; a content-length only if it is the truth."""
     chunked = any(name == b"transfer-encoding" for name, _ in headers)
     return _without(headers, _NOT_DOWNSTREAM | {b"content-length"} if chunked else _NOT_DOWNSTREAM)
 

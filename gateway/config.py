@@ -1,0 +1,67 @@
+"""The gateway's settings, with the names that users of SGLang's router know."""
+
+from dataclasses import dataclass
+
+from radixgate.configs.declare import knob
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayConfig:
+    """Knobs of `radixgate gateway`; those of a policy stand beside the policy."""
+
+    host: str = knob("127.0.0.1", help="address to listen on")
+    port: int = knob(8000, help="port to listen on; 0 takes a free one and the ready line names it")
+    worker_urls: tuple[str, ...] = knob(
+        (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
+    )
+    max_payload_size: int = knob(
+        64 * 1024 * 1024, unit="bytes", help="largest request body; more is refused with 413"
+    )
+
+    request_timeout_secs: float = knob(
+        1800.0,
+        unit="s",
+        help="longest wait for the first byte of an answer's body; then another worker is asked",
+    )
+    stream_idle_timeout_secs: float = knob(
+        300.0,
+        unit="s",
+        help="longest silence of a worker within an answer; a live answer may take any time",
+    )
+    worker_connect_timeout_secs: float = knob(
+        5.0, unit="s", help="longest wait for a connection to a worker"
+    )
+    worker_idle_connections: int = knob(
+        256, help="kept-alive connections a worker while unused; running requests are not limited"
+    )
+    worker_idle_timeout_secs: float = knob(
+        60.0, unit="s", help="how long an unused connection to a worker is kept"
+    )
+
+    retry_max_retries: int = knob(
+        5, help="further attempts before the first byte has been sent; 0 means one attempt"
+    )
+    retry_initial_backoff_ms: float = knob(
+        50.0, unit="ms", help="wait before the first retry; doubled for each further one"
+    )
+    retry_max_backoff_ms: float = knob(
+        5000.0, unit="ms", help="longest wait between two attempts, before jitter of a fifth"
+    )
+
+    health_check_interval_secs: float = knob(
+        1.0, unit="s", help="time between two checks of a worker; all are checked in parallel"
+    )
+    health_check_timeout_secs: float = knob(
+        2.0, unit="s", help="a check that takes longer has failed"
+    )
+    health_failure_threshold: int = knob(
+        3, help="failed checks in a row that take a worker down; a refused connection does at once"
+    )
+    health_success_threshold: int = knob(1, help="good checks in a row that bring a worker back")
+
+    shutdown_grace_period_secs: float = knob(
+        30.0, unit="s", help="how long running answers may go on after SIGTERM; a second one ends"
+    )
+    seed: int | None = knob(
+        None, help="seed of ties, jitter and request ids; none: drawn from the system"
+    )

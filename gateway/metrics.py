@@ -1,0 +1,188 @@
+"""What the gateway counts. Counting is an addition; Prometheus's own types are built when asked."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from radixgate.gateway.attempt import AnswerCounts
+
+_SECONDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+    300,
+    1800,
+)
+
+
+class FinalOutcome(StrEnum):
+    """How a request ended, once for each request, whatever attempts it took."""
+
+    OK = "ok"
+    CLIENT_ERROR = "client_error"  # refused as wrong, by the gateway or by a worker
+    UPSTREAM_ERROR = "upstream_error"  # no worker gave a whole answer
+    CLIENT_DISCONNECT = "client_disconnect"
+    REJECTED = "rejected"  # no worker could take it
+
+
+class WorkerRow(Protocol):
+    """A worker as its gauges show it."""
+
+    id: str
+    state: str
+    in_flight: int
+    mirror_blocks: int
+
+
+class WorkerRows(Protocol):
+    def rows(self) -> Sequence[WorkerRow]:
+        """The present workers: a removed one's series go with it."""
+        ...
+
+
+class Buckets:
+    """A histogram of seconds: one bisection and two additions an observation."""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float] = _SECONDS) -> None:
+        self._bounds = tuple(bounds)
+        self._counts = [0] * (len(self._bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
+
+    def family(self, name: str, help: str) -> HistogramMetricFamily:
+        rows, total = [], 0
+        for bound, count in zip((*self._bounds, float("inf")), self._counts, strict=True):
+            total += count
+            rows.append(("+Inf" if bound == float("inf") else f"{float(bound)}", float(total)))
+        return HistogramMetricFamily(name, help, buckets=rows, sum_value=self._sum)
+
+
+class GatewayMetrics(Collector):
+    """The counters of one gateway, all plain numbers, changed on the event loop only."""
+
+    def __init__(self, workers: WorkerRows) -> None:
+        self._workers = workers
+        self.requests = dict.fromkeys(FinalOutcome, 0)
+        self.attempts = 0
+        self.retries = 0
+        self.worker_failures: dict[str, int] = {}  # by worker id, of present workers
+        self.decisions: dict[str, int] = {}  # by the policy's branch, a bounded word
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self.cached_tokens = 0
+        self.predicted_cached_tokens = 0
+        self.in_flight = 0
+        self.ttft = Buckets()
+        self.itl = Buckets()
+        self.duration = Buckets()
+
+    def add_counts(self, counts: AnswerCounts) -> None:
+        """Add what an answer said; what it did not say adds nothing."""
+        self.prompt_tokens += counts.prompt or 0
+        self.completion_tokens += counts.completion or 0
+        self.cached_tokens += counts.cached or 0
+
+    def worker_failed(self, worker_id: str) -> None:
+        self.worker_failures[worker_id] = self.worker_failures.get(worker_id, 0) + 1
+
+    def forget_worker(self, worker_id: str) -> None:
+        self.worker_failures.pop(worker_id, None)
+
+    def exposition(self) -> bytes:
+        """The text that a Prometheus server scrapes."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        yield _by_label(
+            "radixgate_requests",
+            "Requests by how they ended",
+            "outcome",
+            {outcome.value: count for outcome, count in self.requests.items()},
+        )
+        yield _by_label(
+            "radixgate_decisions", "Choices by the policy's reason", "reason", self.decisions
+        )
+        yield _by_label(
+            "radixgate_worker_failures",
+            "Attempts that a worker broke off or answered with an error of its own",
+            "worker",
+            self.worker_failures,
+        )
+        for name, help, value in (
+            ("attempts", "Attempts at workers", self.attempts),
+            ("retries", "Attempts after the first of a request", self.retries),
+            ("prompt_tokens", "Prompt tokens as workers counted them", self.prompt_tokens),
+            ("completion_tokens", "Tokens that workers generated", self.completion_tokens),
+            ("cached_tokens", "Prompt tokens that workers had cached", self.cached_tokens),
+            (
+                "predicted_cached_tokens",
+                "Prompt tokens that the mirror believed to be cached",
+                self.predicted_cached_tokens,
+            ),
+        ):
+            yield CounterMetricFamily(f"radixgate_{name}", help, value=value)
+        yield GaugeMetricFamily(
+            "radixgate_in_flight", "Requests that have not ended", value=self.in_flight
+        )
+        yield self.ttft.family(
+            "radixgate_ttft_seconds", "To the first token of a successful streamed answer"
+        )
+        yield self.itl.family(
+            "radixgate_itl_seconds", "Between two pieces of a streamed answer after its first token"
+        )
+        yield self.duration.family(
+            "radixgate_request_duration_seconds", "From the whole request to the answer's last byte"
+        )
+        yield from self._worker_gauges()
+
+    def _worker_gauges(self) -> Iterator[Metric]:
+        load = GaugeMetricFamily(
+            "radixgate_worker_in_flight", "Requests sent there and not ended", labels=["worker"]
+        )
+        blocks = GaugeMetricFamily(
+            "radixgate_mirror_blocks", "Blocks the mirror holds for a worker", labels=["worker"]
+        )
+        state = GaugeMetricFamily(
+            "radixgate_worker_state", "1 for the state a worker is in", labels=["worker", "state"]
+        )
+        for row in self._workers.rows():
+            load.add_metric([row.id], row.in_flight)
+            blocks.add_metric([row.id], row.mirror_blocks)
+            state.add_metric([row.id, row.state], 1)
+        yield from (load, blocks, state)
+
+
+def _by_label(name: str, help: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, help, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
