@@ -1,12 +1,21 @@
 """Tokens to text one at a time, in whole characters."""
 
-import codecs
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from radixgate.text.tokenizer import Tokenizer
 
 _LONGEST_PREFIX: Final = 3  # bytes: a UTF-8 character has four at most
+# Ends that further bytes can still make a character, after the table of well-formed UTF-8 in the
+# Unicode standard. (Python's own incremental decoder also waits after ED A0, where none can come.)
+_UNFINISHED: Final = re.compile(
+    rb"(?:[\xC2-\xDF]"
+    rb"|(?:\xE0[\xA0-\xBF]?|[\xE1-\xEC\xEE\xEF][\x80-\xBF]?|\xED[\x80-\x9F]?)"
+    rb"|\xF0(?:[\x90-\xBF][\x80-\xBF]?)?"
+    rb"|[\xF1-\xF3](?:[\x80-\xBF][\x80-\xBF]?)?"
+    rb"|\xF4(?:[\x80-\x8F][\x80-\xBF]?)?)\Z"
+)
 
 
 class Detokenizer:
@@ -35,7 +44,7 @@ class Detokenizer:
         as it takes to find the character that is still open.
         """
         self._bytes_of = tokenizer.token_bytes if skip_special_tokens else tokenizer.shown_bytes
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = b""
         self._of_prompt = b""  # held bytes of a character that began in the prompt
         if prompt_ids:
             self._of_prompt = _unfinished(self._tail(prompt_ids))
@@ -47,19 +56,19 @@ class Detokenizer:
         data = self._bytes_of(token_id)
         if self._of_prompt:
             data = self._finish_prompt(data)
-        return self._decoder.decode(data)
+        data = self._held + data
+        self._held = _unfinished(data)
+        return data[: len(data) - len(self._held)].decode("utf-8", "replace")
 
     def flush(self) -> str:
         """End of the output: what is still held comes to nothing, so this is always ""."""
-        self._decoder.reset()
-        self._of_prompt = b""
+        self._held = self._of_prompt = b""
         return ""
 
     def check(self) -> None:
         """What must hold between any two tokens."""
-        held, _ = self._decoder.getstate()
-        assert len(held) + len(self._of_prompt) <= _LONGEST_PREFIX
-        assert not (held and self._of_prompt), "two characters are open at once"
+        assert len(self._held) + len(self._of_prompt) <= _LONGEST_PREFIX
+        assert not (self._held and self._of_prompt), "two characters are open at once"
 
     def _resume(self, prior_output_ids: Sequence[int]) -> None:
         tail = self._tail(prior_output_ids)
@@ -67,7 +76,7 @@ class Detokenizer:
             tail = self._finish_prompt(tail)
         else:  # three bytes settle whatever the prompt left open
             self._of_prompt = b""
-        self._decoder.decode(_unfinished(tail))
+        self._held = _unfinished(tail)
 
     def _tail(self, ids: Sequence[int]) -> bytes:
         """The last bytes of these tokens, at least as many as a prefix can have, if there are."""
@@ -82,22 +91,25 @@ class Detokenizer:
         """Feed bytes to the prompt's open character; what is for the decoder afterwards."""
         while data and self._of_prompt:
             longer = self._of_prompt + data[:1]
-            try:
-                longer.decode()
-            except UnicodeDecodeError as exc:
-                if exc.reason != "unexpected end of data":
-                    self._of_prompt = b""  # broken off: the prompt's, not ours to show
-                    return data
+            if _unfinished(longer) == longer:
                 self._of_prompt, data = longer, data[1:]
                 continue
             self._of_prompt = b""
-            return longer + data[1:]
+            if _is_text(longer):
+                return longer + data[1:]
+            # Broken off: what began in the prompt is not ours to show.
         return data
 
 
-def _unfinished(tail: bytes) -> bytes:
-    """The incomplete UTF-8 prefix at the end of these bytes, b"" if there is none."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.decode(tail)
-    held, _ = decoder.getstate()
-    return held
+def _unfinished(data: bytes) -> bytes:
+    """The end of these bytes that can still become a character, b"" if there is none."""
+    found = _UNFINISHED.search(data, max(0, len(data) - _LONGEST_PREFIX))
+    return found.group() if found else b""
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
