@@ -1,7 +1,7 @@
 """The prefix cache: a radix tree over token ids in whole pages, with locks and LRU eviction."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from radixgate.proto.blocks import chain, root_id
@@ -46,9 +46,11 @@ class RadixCache:
         *,
         page_size: int,
         weights_id: str,
+        emit: Callable[[KvEvent], None],
         order: EvictionOrder = least_recently_used,
         enabled: bool = True,
     ) -> None:
+        """`emit` is told of every change, in order."""
         self.evictable = 0  # pages
         self.locked = 0  # pages
         self.evicted_pages_total = 0
@@ -57,20 +59,28 @@ class RadixCache:
         self._page_bytes = page_size * TOKEN_BYTES
         self._weights_id = weights_id
         self._enabled = enabled
+        self._emit = emit
         self._roots: dict[Namespace, Node] = {}
         self._line = EvictionLine(order)
         self._ticks = 0
         self._serials = 0
-        self._events: list[KvEvent] = []
 
     # ------------------------------------------------------------------ finding
 
     def cached_tokens(self, namespace: Namespace, tokens: bytes) -> int:
         """How many tokens `match` would find. Changes nothing. O(tokens) bytes compared."""
+        return self.deepest_block(namespace, tokens)[0]
+
+    def deepest_block(self, namespace: Namespace, tokens: bytes) -> tuple[int, int]:
+        """How many tokens `match` would find, and the id of their last block (or of the root)."""
         root = self._roots.get(namespace)
         if root is None:
-            return 0
-        return sum(pages for _, pages in self._walk(root, tokens)) * self._page_size
+            return 0, root_id(self._weights_id, namespace.adapter, namespace.salt)
+        pages, block = 0, root.last_block_id
+        for node, count in self._walk(root, tokens):
+            pages += count
+            block = node.block_ids[count - 1]
+        return pages * self._page_size, block
 
     def match(self, namespace: Namespace, tokens: bytes) -> Prefix:
         """The longest cached prefix, locked; `unlock` its node when done.
@@ -85,15 +95,6 @@ class RadixCache:
             pages += node.pages
         self._lock(node)
         return Prefix(node, pages)
-
-    def block_parent(self, namespace: Namespace, tokens: bytes) -> int:
-        """The id of the last block that `match` would find, or of the root."""
-        root = self._roots.get(namespace)
-        parent = root_id(self._weights_id, namespace.adapter, namespace.salt)
-        if root is not None:
-            for node, count in self._walk(root, tokens):
-                parent = node.block_ids[count - 1]
-        return parent
 
     # ------------------------------------------------------------------ keeping
 
@@ -146,14 +147,16 @@ class RadixCache:
             pages -= count
 
     def clear(self) -> None:
-        """Forget everything. Only while nothing is locked. The pages are free again."""
+        """Forget everything, and say nothing of it: the caller announces the whole as one.
+
+        Only while nothing is locked. The pages are free again.
+        """
         assert self.locked == 0, f"{self.locked} pages are in use"
         for node in self._nodes():
             self._pool.give_back(node.pages)
         self._roots.clear()
         self._line.clear()
         self.evictable = 0
-        self._events.clear()
 
     def check(self) -> None:
         """Counters, locks, the line for eviction and the shape of the tree agree. O(tree)."""
@@ -175,11 +178,6 @@ class RadixCache:
     def pages_held(self) -> list[int]:
         """Every page in the tree. O(tree); for checks."""
         return [page for node in self._nodes() for page in node.pages]
-
-    def drain_events(self) -> list[KvEvent]:
-        """What changed since the last call, in order."""
-        events, self._events = self._events, []
-        return events
 
     # ------------------------------------------------------------------ inside
 
@@ -219,7 +217,7 @@ class RadixCache:
         self._line.leave(parent)
         parent.children[tokens[: self._page_bytes]] = node
         self.evictable += len(pages)  # until the caller locks it
-        self._events.append(Stored(parent.last_block_id, ids))
+        self._emit(Stored(parent.last_block_id, ids))
         return node
 
     def _split(self, node: Node, pages: int) -> Node:
@@ -244,7 +242,7 @@ class RadixCache:
         pages, ids = leaf.trim(count, self._page_bytes)
         ids.reverse()
         self._pool.give_back(pages)
-        self._events.append(Removed(ids))
+        self._emit(Removed(ids))
         self.evictable -= count
         self.evicted_pages_total += count
         if leaf.pages:

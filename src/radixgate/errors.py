@@ -70,6 +70,14 @@ class NoWorkerAvailable(GatewayError):
     retry_after_s = 1.0
 
 
+class QueueFull(RadixgateError):
+    """The worker has as many requests waiting as it may; the client may retry."""
+
+    status = 503
+    kind = "service_unavailable"
+    retry_after_s = 1.0
+
+
 class WorkerFailed(GatewayError):
     """A worker broke off: refused, reset, timed out, or answered nonsense."""
 

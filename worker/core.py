@@ -1,0 +1,283 @@
+"""The engine without its thread: commands go in, steps are made, a delivery comes out."""
+
+import logging
+
+from radixgate.clock import Clock
+from radixgate.errors import QueueFull, RadixgateError
+from radixgate.log import fields
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.intake import Intake
+from radixgate.worker.kv_changes import KvChanges
+from radixgate.worker.kv_memory import KvMemory
+from radixgate.worker.live_requests import LiveRequests
+from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.outbox import Delivery, Outbox, Sink
+from radixgate.worker.output import LENGTH, End
+from radixgate.worker.replies import Replies
+from radixgate.worker.sampler import Draw, sample
+from radixgate.worker.scheduler import Chunk, Scheduler
+from radixgate.worker.sequence import Phase, Request, TokenSequence
+from radixgate.worker.stats import EngineStats, Tally
+
+_log = logging.getLogger(__name__)
+
+
+class EngineCore:
+    """One replica of the model. Not thread-safe: its owner calls one method at a time.
+
+    Nothing a request does can stop it: an error in one request's path ends that request, a failed
+    forward pass ends the requests that were in it.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        intake: Intake,
+        scheduler: Scheduler,
+        memory: KvMemory,
+        changes: KvChanges,
+        runner: ModelRunner,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._intake = intake
+        self._scheduler = scheduler
+        self._memory = memory
+        self._changes = changes
+        self._runner = runner
+        self._clock = clock
+        self._live = LiveRequests()
+        self._outbox = Outbox()
+        self._replies = Replies(self._outbox, clock, config.weight_version)
+        self._tally = Tally()
+        self._held = 0  # choices that wait for the first of their request
+        self._idle = True
+
+    # ------------------------------------------------------------------ commands
+
+    def submit(self, sink: Sink, submit: pb.Submit) -> None:
+        """Take up a request, or answer it with a refusal."""
+        try:
+            self._accept(sink, submit)
+        except RadixgateError as error:
+            self._tally.refused += 1
+            self._outbox.refuse(sink, submit.handle, error)
+        except Exception as exc:
+            _log.error("a submit failed", exc_info=exc, extra=fields(rid=submit.rid))
+            self._tally.refused += 1
+            failure = RadixgateError(f"the worker failed to take the request up: {exc}")
+            self._outbox.refuse(sink, submit.handle, failure)
+
+    def add_credit(self, sink: Sink, handle: int, tokens: int) -> None:
+        """Harmless for a request that has ended."""
+        request = self._live.find(sink, handle)
+        if request is not None:
+            request.credit += tokens
+
+    def abort(self, sink: Sink, handle: int, message: str) -> None:
+        """End a request in whatever state it is, with reason ABORT. Harmless if it has ended."""
+        request = self._live.find(sink, handle)
+        if request is not None:
+            self._abort(request, message)
+
+    def abort_all(self, message: str) -> None:
+        for request in self._live:
+            self._abort(request, message)
+
+    def detach(self, sink: Sink) -> None:
+        """The sink has left: its requests end, and nothing is said any more."""
+        for request in self._live.of(sink):
+            self._abort(request, "the receiver has left")
+        self._outbox.forget(sink)
+
+    def flush(self) -> tuple[bool, str]:
+        """Drop every cached prefix, if nobody runs or waits. Whether it was done, and a message."""
+        running, waiting = len(self._scheduler.running), self._waiting()
+        if running or waiting:
+            return False, f"{running} running and {waiting} waiting; a flush needs an idle worker"
+        self._memory.flush()
+        self._changes.cleared()
+        return True, "the prefix cache was dropped"
+
+    # ------------------------------------------------------------------ steps
+
+    def step(self) -> bool:
+        """Compute the next tokens of whoever is next. False: nobody can go on by now."""
+        self._abort_overdue()
+        chunks, admitted = self._scheduler.schedule()
+        for sequence in admitted:
+            self._admitted(sequence)
+        if not chunks:
+            self._nothing_to_do()
+            return False
+        self._idle = False
+        sampling = [chunk.sequence for chunk in chunks if chunk.samples]
+        started_s = self._clock.now()
+        try:
+            logits = self._runner.run(chunks)
+            draws = sample(logits, sampling)
+        except Exception as exc:
+            self._step_failed(chunks, exc)
+            return True
+        self._tally.stepped(chunks, self._clock.now() - started_s)
+        for chunk in chunks:
+            self._computed(chunk)
+        for sequence, draw in zip(sampling, draws, strict=True):
+            self._drawn(sequence, draw)
+        return True
+
+    def recover(self, exc: Exception) -> None:
+        """After an error that came out of another method: end all requests and look around.
+
+        Raises AssertionError if anything is left that does not agree; then there is no going on.
+        """
+        self.abort_all(f"the engine failed: {exc}")
+        self.check()
+
+    def take(self) -> Delivery | None:
+        """What is to be told since the last call; None: nothing."""
+        cleared, events = self._changes.take()
+        return self._outbox.take(events, cleared=cleared)
+
+    def next_deadline_s(self) -> float | None:
+        """When `step` must be called again though nothing else happens; None: never."""
+        return self._live.next_deadline_s()
+
+    def stats(self) -> EngineStats:
+        """O(sinks)."""
+        scheduler = self._scheduler
+        return self._tally.stats(
+            self._memory,
+            running=len(scheduler.running),
+            waiting=self._waiting(),
+            queued_uncached_by_sink=scheduler.owed,
+            retractions_total=scheduler.retractions_total,
+        )
+
+    def check(self) -> None:
+        """Every page, lock, count and state agrees. O(everything)."""
+        self._scheduler.check()
+        sequences = [sequence for request in self._live for sequence in request.sequences]
+        by_phase = {phase: sum(s.phase is phase for s in sequences) for phase in Phase}
+        assert by_phase[Phase.RUNNING] == len(self._scheduler.running), "runs unknown to us"
+        assert by_phase[Phase.WAITING] == len(self._scheduler.waiting), "waits unknown to us"
+        assert by_phase[Phase.HELD] == self._held, "held choices are miscounted"
+        assert not any(request.finished for request in self._live), "lives on after its end"
+
+    # ------------------------------------------------------------------ one request's way
+
+    def _accept(self, sink: Sink, submit: pb.Submit) -> None:
+        request = self._intake.request(sink, submit)
+        limit = self._config.max_queued_requests
+        if self._waiting() + len(request.sequences) > limit + self._free_rows():
+            raise QueueFull(f"{self._waiting()} requests wait already, at most {limit} may")
+        self._tally.requests += 1
+        self._live.add(request)
+        first, *others = request.sequences
+        self._held += len(others)
+        for sequence in request.sequences:
+            end = sequence.begin()
+            if end is not None:
+                self._end(sequence, end)
+        if first.phase is Phase.HELD:
+            self._changes.announce(request, self._memory)
+            self._scheduler.add(first)
+
+    def _admitted(self, sequence: TokenSequence) -> None:
+        self._tally.admitted(sequence)
+        if sequence.admitted_s is None:
+            sequence.admitted_s = self._clock.now()
+
+    def _computed(self, chunk: Chunk) -> None:
+        sequence = chunk.sequence
+        self._scheduler.computed(chunk)
+        if not chunk.prefill or sequence.prefilling:
+            return
+        request = sequence.request
+        self._changes.settle(request)
+        for other in request.sequences:
+            if other.phase is Phase.HELD:
+                self._held -= 1
+                self._scheduler.add(other)
+        if request.scoring:
+            self._end(sequence, LENGTH)
+
+    def _drawn(self, sequence: TokenSequence, draw: Draw | Exception) -> None:
+        if sequence.phase is not Phase.RUNNING:
+            return  # another choice of the request failed in this very step and ended it
+        if isinstance(draw, Exception):
+            self._request_failed(sequence.request, draw)
+            return
+        self._tally.generated_tokens += 1
+        try:
+            text, end = sequence.append(draw.token_id)
+            self._replies.token(sequence, draw, text, end)
+        except Exception as exc:
+            self._request_failed(sequence.request, exc)
+            return
+        if end is not None:
+            self._leave(sequence)
+
+    def _end(self, sequence: TokenSequence, end: End) -> None:
+        """The choice ends without a further token."""
+        self._replies.end(sequence, sequence.output.finish(), end)
+        self._leave(sequence)
+
+    def _leave(self, sequence: TokenSequence) -> None:
+        if sequence.phase is Phase.HELD:
+            self._held -= 1
+        self._scheduler.remove(sequence)
+        request = sequence.request
+        if not request.finished:
+            return
+        self._changes.settle(request)
+        self._live.remove(request)
+        self._outbox.end(request.sink, request.handle)
+        self._tally.ended(request)
+
+    def _abort(self, request: Request, message: str) -> None:
+        request.aborted = True
+        for sequence in request.sequences:
+            if sequence.phase is not Phase.FINISHED:
+                self._end(sequence, End(pb.Finish.ABORT, message=message))
+
+    # ------------------------------------------------------------------ when things go wrong
+
+    def _abort_overdue(self) -> None:
+        for request in self._live.overdue(self._clock.now()):
+            self._abort(request, "its deadline has passed")
+
+    def _request_failed(self, request: Request, exc: Exception) -> None:
+        _log.error("a request failed", exc_info=exc, extra=fields(rid=request.rid))
+        self._abort(request, f"the worker failed on this request: {exc}")
+
+    def _step_failed(self, chunks: list[Chunk], exc: Exception) -> None:
+        _log.error("a forward pass failed", exc_info=exc, extra=fields(chunks=len(chunks)))
+        self._tally.failed_steps += 1
+        for request in {chunk.sequence.request: None for chunk in chunks}:
+            self._abort(request, f"the forward pass it was in failed: {exc}")
+
+    def _nothing_to_do(self) -> None:
+        scheduler = self._scheduler
+        if scheduler.running or self._idle:
+            return
+        if len(scheduler.waiting):
+            # Whoever waits fits into the empty pool, or was refused: this cannot happen.
+            stuck = next(iter(scheduler.waiting)).request
+            self._request_failed(stuck, RuntimeError("it does not fit into an idle worker"))
+            return
+        self._idle = True
+        leak = self._memory.idle_leak()
+        if leak is not None:
+            self._tally.leaks += 1
+            _log.error("pages are missing", extra=fields(found=leak))
+        if self._config.debug_checks:
+            self.check()
+
+    def _waiting(self) -> int:
+        return len(self._scheduler.waiting) + self._held
+
+    def _free_rows(self) -> int:
+        return max(0, self._config.max_running_requests - len(self._scheduler.running))

@@ -1,0 +1,146 @@
+"""Which pages each sequence has: between the page pool, the prefix cache and the page tables."""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from radixgate.proto.blocks import chain
+from radixgate.worker.pages import PagePool
+from radixgate.worker.radix_cache import RadixCache
+from radixgate.worker.sequence import TokenSequence
+
+
+@dataclass(frozen=True, slots=True)
+class PageCounts:
+    """At any time between two steps the first three sum up to `total`."""
+
+    free: int
+    evictable: int  # cached, in use by nobody
+    locked: int  # in use, shared or private
+    total: int
+
+
+class KvMemory:
+    """Gives pages to sequences and takes them back.
+
+    A page table begins with pages of the tree (`shared` of them, locked through `node`); the rest
+    is private to the sequence until `store` hangs it into the tree.
+    """
+
+    def __init__(self, pool: PagePool, cache: RadixCache, page_size: int) -> None:
+        self.page_size = page_size
+        self._pool = pool
+        self._cache = cache
+
+    @property
+    def available(self) -> int:
+        """Pages that can be had, if need be by eviction."""
+        return self._pool.free + self._cache.evictable
+
+    @property
+    def evicted_tokens_total(self) -> int:
+        return self._cache.evicted_pages_total * self.page_size
+
+    def counts(self) -> PageCounts:
+        free, evictable = self._pool.free, self._cache.evictable
+        return PageCounts(free, evictable, self._pool.total - free - evictable, self._pool.total)
+
+    def uncached_tokens(self, sequence: TokenSequence) -> int:
+        """How many of its tokens an admission now would leave to be computed."""
+        tokens = sequence.ids.tobytes()
+        cached = self._cache.cached_tokens(sequence.request.namespace, tokens)
+        return len(sequence.ids) - cached
+
+    def missing_blocks(self, sequence: TokenSequence) -> tuple[int, "array[int]"]:
+        """The prompt's blocks that are not cached, and the parent of the first of them."""
+        request = sequence.request
+        prompt = sequence.ids[: request.prompt_tokens]
+        cached, parent = self._cache.deepest_block(request.namespace, prompt.tobytes())
+        return parent, chain(parent, prompt[cached:], self.page_size)
+
+    def admit(self, sequence: TokenSequence, spare: int) -> bool:
+        """Give pages for all tokens there are, cached ones first, if `spare` more remain.
+
+        All at once: a prefill that had to stop half-way for want of a page could block others
+        that wait for its pages. False, and nothing taken, if there are not enough.
+        """
+        prefix = self._cache.match(sequence.request.namespace, sequence.ids.tobytes())
+        # Counted after the match has locked its pages: those cannot be evicted for the rest.
+        missing = self._pages_for(len(sequence.ids)) - len(prefix.pages)
+        if missing + spare > self.available:
+            self._cache.unlock(prefix.node)
+            return False
+        sequence.node = prefix.node
+        sequence.shared = len(prefix.pages)
+        sequence.pages = prefix.pages + self._take(missing)
+        sequence.computed = sequence.shared * self.page_size
+        return True
+
+    def cover(self, sequence: TokenSequence) -> bool:
+        """Room for the KV of the sequence's next token; False if no page can be had for it."""
+        if sequence.computed < len(sequence.pages) * self.page_size:
+            return True
+        if self.available == 0:
+            return False
+        sequence.pages += self._take(1)
+        return True
+
+    def store(self, sequence: TokenSequence) -> None:
+        """Hang the whole pages computed so far into the tree, where others find them."""
+        assert sequence.node is not None
+        start, end = sequence.shared, sequence.computed // self.page_size
+        if end <= start:
+            return
+        tokens = sequence.ids[start * self.page_size : end * self.page_size].tobytes()
+        inserted = self._cache.insert(sequence.node, tokens, sequence.pages[start:end])
+        if inserted.node is sequence.node:
+            return  # nothing is kept
+        # The page table points to the tree's pages before its own duplicates go back (W02).
+        sequence.pages[start:end] = inserted.pages
+        sequence.shared, sequence.node = end, inserted.node
+        self._pool.give_back(inserted.duplicates)
+
+    def release(self, sequence: TokenSequence) -> None:
+        """Keep what is computed for others, give back the rest."""
+        if sequence.node is None:
+            return
+        self.store(sequence)
+        self._pool.give_back(sequence.pages[sequence.shared :])
+        self._cache.unlock(sequence.node)
+        sequence.node, sequence.pages = None, []
+        sequence.shared = sequence.computed = sequence.prefill_end = 0
+
+    def flush(self) -> None:
+        """Drop every cached prefix; only while no sequence has pages."""
+        self._cache.clear()
+
+    def idle_leak(self) -> str | None:
+        """What is wrong with the page counts while nobody runs; None if nothing. O(1)."""
+        counts = self.counts()
+        if counts.locked == 0 and self._cache.locked == 0:
+            return None
+        return (
+            f"idle, but {counts.free} free + {counts.evictable} evictable of {counts.total} pages,"
+            f" {self._cache.locked} locked"
+        )
+
+    def check(self, running: Iterable[TokenSequence]) -> None:
+        """Each page is free, in the tree, or private to one sequence: exactly one of the three."""
+        self._pool.check()
+        self._cache.check()
+        owned = self._cache.pages_held()
+        in_tree = set(owned)
+        for sequence in running:
+            sequence.check(self.page_size)
+            assert in_tree.issuperset(sequence.pages[: sequence.shared]), "shares a foreign page"
+            owned += sequence.pages[sequence.shared :]
+        assert len(owned) == len(set(owned)), "a page has two owners"
+        assert len(owned) + self._pool.free == self._pool.total, "a page is lost"
+
+    def _pages_for(self, tokens: int) -> int:
+        return -(-tokens // self.page_size)
+
+    def _take(self, count: int) -> list[int]:
+        if count > self._pool.free:
+            self._cache.evict(count - self._pool.free)
+        return self._pool.take(count)

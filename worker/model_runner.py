@@ -1,0 +1,80 @@
+"""Lays the chunks of a step end to end and runs them through the model."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from radixgate.worker.attention import AttentionBackend
+from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.scheduler import Chunk
+
+
+class Model(Protocol):
+    """Weights and what is done with them."""
+
+    def forward(self, batch: ForwardBatch, attention: AttentionBackend) -> torch.Tensor:
+        """Float32 logits [len(batch.logit_rows), vocab]; the batch's KV is stored on the way."""
+        ...
+
+
+class ModelRunner:
+    """One model with its attention backend and KV pool. Not thread-safe: one step at a time."""
+
+    def __init__(
+        self, model: Model, attention: AttentionBackend, page_size: int, device: str = "cpu"
+    ) -> None:
+        self._model = model
+        self._attention = attention
+        self._page_size = page_size
+        self._device = device
+
+    def run(self, chunks: Sequence[Chunk]) -> torch.Tensor:
+        """Logits [rows, vocab] of those chunks that sample, in their order."""
+        with torch.inference_mode():
+            return self._model.forward(self.batch(chunks), self._attention)
+
+    def batch(self, chunks: Sequence[Chunk]) -> ForwardBatch:
+        """O(rows + pages). A page table is copied whole each step; it is 8 bytes a page."""
+        size = self._page_size
+        rows = sum(chunk.count for chunk in chunks)
+        ids = np.empty(rows, dtype=np.int64)
+        positions = np.empty(rows, dtype=np.int64)
+        slots = np.empty(rows, dtype=np.int64)
+        q_starts, logit_rows = [0], []
+        tables: list[torch.Tensor] = []
+        for chunk in chunks:
+            sequence, first = chunk.sequence, q_starts[-1]
+            last = first + chunk.count
+            table = np.array(sequence.pages, dtype=np.int64)
+            if chunk.count == 1:
+                place = chunk.start
+                ids[first] = sequence.ids[place]
+                positions[first] = place
+                slots[first] = sequence.pages[place // size] * size + place % size
+            else:
+                places = np.arange(chunk.start, chunk.end)
+                ids[first:last] = np.frombuffer(
+                    sequence.ids[chunk.start : chunk.end], dtype=np.uint32
+                )
+                positions[first:last] = places
+                slots[first:last] = table[places // size] * size + places % size
+            tables.append(self._tensor(table))
+            q_starts.append(last)
+            if chunk.samples:
+                logit_rows.append(last - 1)
+        return ForwardBatch(
+            token_ids=self._tensor(ids),
+            positions=self._tensor(positions),
+            slots=self._tensor(slots),
+            q_starts=q_starts,
+            context_lens=[chunk.end for chunk in chunks],
+            page_tables=tables,
+            page_size=size,
+            logit_rows=self._tensor(np.array(logit_rows, dtype=np.int64)),
+        )
+
+    def _tensor(self, values: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> torch.Tensor:
+        tensor = torch.from_numpy(values)
+        return tensor if self._device == "cpu" else tensor.to(self._device)

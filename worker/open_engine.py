@@ -1,0 +1,52 @@
+"""A model on disk becomes an engine ready to start."""
+
+import os
+
+from radixgate.clock import Clock
+from radixgate.text.tokenizer import Tokenizer
+from radixgate.worker.assembly import build_core
+from radixgate.worker.attention_torch import TorchAttention
+from radixgate.worker.batch import KvPool
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.engine import Engine
+from radixgate.worker.intake import ProcessorFactory
+from radixgate.worker.limits import limits_of
+from radixgate.worker.llama import Llama
+from radixgate.worker.logits import standard_processors
+from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.model_store import StoredModel
+
+
+def open_engine(
+    config: EngineConfig,
+    model: StoredModel,
+    clock: Clock,
+    *,
+    processors: ProcessorFactory = standard_processors,
+) -> Engine:
+    """An engine ready to start, its KV pool allocated. Raises ConfigError, ModelError."""
+    limits = limits_of(config, model.config)
+    pool = KvPool.allocate(
+        layers=model.config.layers,
+        slots=limits.pool_tokens,
+        kv_heads=model.config.kv_heads,
+        head_dim=model.config.head_dim,
+        device=config.device,
+    )
+    llama = Llama(model.config, model.tensors)
+    runner = ModelRunner(llama, TorchAttention(pool), config.page_size, config.device)
+    core = build_core(
+        config,
+        limits,
+        runner,
+        clock,
+        weights_id=model.weights_id,
+        tokenizer=Tokenizer.from_bundle(model.tokenizer_bundle),
+        processors=processors,
+    )
+    return Engine(core, clock, threads=threads_of(config))
+
+
+def threads_of(config: EngineConfig) -> int:
+    """One core stays free for the servers and for who asks, where there is more than one."""
+    return config.threads or max(1, len(os.sched_getaffinity(0)) - 1)

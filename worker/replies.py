@@ -1,0 +1,70 @@
+"""Items on their way out: what a token, and the end of a choice, look like on the wire."""
+
+from radixgate.clock import Clock
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.logprobs import RowLogprobs
+from radixgate.worker.outbox import Outbox
+from radixgate.worker.output import End
+from radixgate.worker.sampler import Draw
+from radixgate.worker.sequence import TokenSequence
+
+
+class Replies:
+    """Writes items into the outbox. Counts stand on the first and the last item of a choice."""
+
+    def __init__(self, outbox: Outbox, clock: Clock, weight_version: str) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._weight_version = weight_version
+
+    def token(self, sequence: TokenSequence, draw: Draw, text: str, end: End | None) -> None:
+        """The token just appended to the sequence, and the end if it is the last."""
+        item = self._item(sequence, text)
+        item.token_ids.append(draw.token_id)
+        if draw.logprobs is not None:
+            _add_logprobs(item, draw.token_id, draw.logprobs)
+        if end is not None or sequence.completion_tokens == 1:
+            self._add_counts(item, sequence)
+        if end is not None:
+            self._add_end(item, sequence, end)
+
+    def end(self, sequence: TokenSequence, text: str, end: End) -> None:
+        """The end of a choice without a token."""
+        item = self._item(sequence, text)
+        self._add_counts(item, sequence)
+        self._add_end(item, sequence, end)
+
+    def _item(self, sequence: TokenSequence, text: str) -> pb.Item:
+        request = sequence.request
+        item = self._outbox.item(request.sink)
+        item.handle = request.handle
+        item.choice = sequence.choice
+        if text:
+            item.text = text
+        return item
+
+    def _add_counts(self, item: pb.Item, sequence: TokenSequence) -> None:
+        request = sequence.request
+        counts = item.counts
+        counts.prompt = request.prompt_tokens
+        # The request's number: a further choice finds the whole prompt, computed for the first.
+        counts.cached_device = request.cached_tokens or 0
+        counts.completion = sequence.completion_tokens
+        counts.retractions = sequence.retractions
+        admitted_s = sequence.admitted_s
+        if admitted_s is None:
+            admitted_s = self._clock.now()
+        counts.queue_s = admitted_s - request.arrived_s
+        item.weight_version = self._weight_version
+
+    def _add_end(self, item: pb.Item, sequence: TokenSequence, end: End) -> None:
+        item.finish.CopyFrom(end.to_wire())
+        item.counts.e2e_s = self._clock.now() - sequence.request.arrived_s
+
+
+def _add_logprobs(item: pb.Item, token_id: int, logprobs: RowLogprobs) -> None:
+    entry = item.logprobs.add(token_id=token_id, logprob=logprobs.chosen)
+    for token, logprob in logprobs.top:
+        entry.top.add(token_id=token, logprob=logprob)
+    for token, logprob in logprobs.of_ids:
+        entry.of_ids.add(token_id=token, logprob=logprob)

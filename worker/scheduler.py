@@ -1,0 +1,225 @@
+"""Who computes what in the next step."""
+
+from dataclasses import dataclass
+
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.kv_memory import KvMemory
+from radixgate.worker.outbox import Sink
+from radixgate.worker.reserve import DecodeReserve
+from radixgate.worker.sequence import Phase, TokenSequence
+from radixgate.worker.waiting import WaitingQueue
+
+# A step looks at no more requests that do not fit than this, so that a full pool with thousands
+# waiting costs little.
+_MAX_MISFITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The next tokens of one sequence to go through the model: `count` from `start` on."""
+
+    sequence: TokenSequence
+    start: int
+    count: int
+    prefill: bool
+    samples: bool  # the last token's logits are wanted
+
+    @property
+    def end(self) -> int:
+        return self.start + self.count
+
+
+class Scheduler:
+    """One budget of tokens a step: a row for each decoding sequence, the rest for prompts.
+
+    Prompts are computed in chunks that end on page borders, those that run already first. A
+    sequence has pages for all its tokens from its admission on, so only decoding can run out of
+    them; then somebody is retracted: gives its pages back, waits again, and recomputes.
+
+    A sequence without credit keeps its pages and does nothing that would emit a token. It is the
+    first to be retracted.
+    """
+
+    def __init__(
+        self, config: EngineConfig, memory: KvMemory, waiting: WaitingQueue, reserve: DecodeReserve
+    ) -> None:
+        self.running: list[TokenSequence] = []  # in order of admission
+        self.waiting = waiting
+        self.retractions_total = 0
+        # Prompt tokens not computed yet, by who asked; empties itself.
+        self.owed: dict[Sink, int] = {}
+        self._memory = memory
+        self._reserve = reserve
+        self._chunk = config.chunked_prefill_size
+        self._max_prefill = config.max_prefill_tokens
+        self._max_running = config.max_running_requests
+
+    # ------------------------------------------------------------------ comings and goings
+
+    def add(self, sequence: TokenSequence) -> None:
+        """Let it wait for its turn. O(tokens), to see what of it is cached."""
+        assert sequence.phase is Phase.HELD
+        sequence.phase = Phase.WAITING
+        self.waiting.add(sequence)
+        self._owe(sequence, self._memory.uncached_tokens(sequence))
+
+    def remove(self, sequence: TokenSequence) -> None:
+        """It is done or given up, whatever its state; its pages come back at once."""
+        if sequence.phase is Phase.WAITING:
+            self.waiting.remove(sequence)
+        elif sequence.phase is Phase.RUNNING:
+            self.running.remove(sequence)
+            self._memory.release(sequence)
+        sequence.phase = Phase.FINISHED
+        self._owe(sequence, 0)
+
+    def schedule(self) -> tuple[list[Chunk], list[TokenSequence]]:
+        """The chunks of the next step, and who was admitted for it. Nothing to do: no chunks."""
+        chunks = self._decode_rows()
+        budget = self._prefill_budget(len(chunks))
+        for sequence in self.running:
+            if sequence.prefilling:
+                budget -= self._add_prefill(chunks, sequence, budget)
+        admitted = self._admit(chunks, budget)
+        if chunks:
+            self._reserve.step_went_well()
+        return chunks, admitted
+
+    def computed(self, chunk: Chunk) -> None:
+        """The chunk went through the model: its KV is there, and its prompt can be shared."""
+        sequence = chunk.sequence
+        sequence.computed = chunk.end
+        if chunk.prefill:
+            self._memory.store(sequence)
+            self._owe(sequence, max(0, sequence.prefill_end - sequence.computed))
+
+    def check(self) -> None:
+        self._memory.check(self.running)
+        assert all(sequence.phase is Phase.RUNNING for sequence in self.running)
+        assert all(sequence.phase is Phase.WAITING for sequence in self.waiting)
+        owed: dict[Sink, int] = {}
+        for sequence in [*self.running, *self.waiting]:
+            if sequence.owed:
+                sink = sequence.request.sink
+                owed[sink] = owed.get(sink, 0) + sequence.owed
+        assert owed == self.owed, "the prompt tokens still owed are miscounted"
+
+    # ------------------------------------------------------------------ decoding
+
+    def _decode_rows(self) -> list[Chunk]:
+        rows: list[Chunk] = []
+        # Rows are given from the worthiest down and pages taken from the least worthy up, so that
+        # nobody who has a row loses it, and the worthiest always gets on.
+        by_worth = sorted(self.running, key=self._worth)
+        victims = iter(by_worth)
+        for sequence in reversed(by_worth):
+            if sequence.phase is not Phase.RUNNING or sequence.prefilling:
+                continue
+            if sequence.request.credit <= 0:
+                continue
+            while sequence.phase is Phase.RUNNING and not self._memory.cover(sequence):
+                self._retract(next(victims))
+            if sequence.phase is Phase.RUNNING:
+                sequence.request.credit -= 1
+                rows.append(Chunk(sequence, sequence.computed, 1, prefill=False, samples=True))
+        return rows
+
+    def _worth(self, sequence: TokenSequence) -> tuple[bool, int, int, tuple[int, int, int]]:
+        """Who is least worth keeping: cheap to compute again, and nobody waits for it."""
+        arrival = sequence.arrival
+        return (
+            sequence.request.credit > 0,
+            sequence.output_len,
+            -sequence.request.prompt_tokens,
+            (-arrival[0], -arrival[1], -arrival[2]),
+        )
+
+    def _retract(self, sequence: TokenSequence) -> None:
+        self.running.remove(sequence)
+        self._memory.release(sequence)
+        sequence.phase = Phase.WAITING
+        sequence.retractions += 1
+        self.retractions_total += 1
+        self.waiting.add(sequence)
+        self._owe(sequence, self._memory.uncached_tokens(sequence))
+        self._reserve.retracted(self.running)
+
+    # ------------------------------------------------------------------ prompts
+
+    def _prefill_budget(self, decode_rows: int) -> int:
+        if self._chunk < 0:
+            return self._max_prefill
+        # However many decode, prompts go on by a page a step.
+        return min(self._max_prefill, max(self._memory.page_size, self._chunk - decode_rows))
+
+    def _add_prefill(self, chunks: list[Chunk], sequence: TokenSequence, budget: int) -> int:
+        """Append the sequence's next chunk if there is one; returns its tokens."""
+        start, last = sequence.computed, sequence.prefill_end
+        request = sequence.request
+        emits = not request.scoring
+        end = last
+        if self._chunk < 0:
+            alone = not any(chunk.prefill for chunk in chunks)
+            if last - start > budget and not alone:
+                return 0
+        elif last - start > budget:
+            end = self._page_border(start + budget)
+        if end == last and emits and request.credit <= 0:
+            end = self._page_border(last - 1)
+        if end <= start:
+            return 0
+        samples = end == last and emits
+        if samples:
+            request.credit -= 1
+        chunks.append(Chunk(sequence, start, end - start, prefill=True, samples=samples))
+        return end - start
+
+    def _admit(self, chunks: list[Chunk], budget: int) -> list[TokenSequence]:
+        admitted: list[TokenSequence] = []
+        if not len(self.waiting) or not self._room(budget):
+            return admitted
+        misfits = 0
+        for sequence in self.waiting.in_order():
+            if not self._memory.admit(sequence, self._spare_pages(sequence)):
+                misfits += 1
+                if misfits == _MAX_MISFITS or self.waiting.starved(sequence):
+                    break
+                continue
+            self._begin(sequence)
+            admitted.append(sequence)
+            budget -= self._add_prefill(chunks, sequence, budget)
+            if not self._room(budget):
+                break
+        return admitted
+
+    def _room(self, budget: int) -> bool:
+        return budget >= self._memory.page_size and len(self.running) < self._max_running
+
+    def _spare_pages(self, newcomer: TokenSequence) -> int:
+        """Pages that the running ones are expected to need still, and the newcomer beyond its own.
+
+        Nobody runs: none, so that whoever fits into the pool is admitted in the end.
+        """
+        if not self.running:
+            return 0
+        tokens = sum(self._reserve.tokens(sequence) for sequence in (*self.running, newcomer))
+        return -(-tokens // self._memory.page_size)
+
+    def _begin(self, sequence: TokenSequence) -> None:
+        self.waiting.admitted(sequence)
+        self.running.append(sequence)
+        sequence.phase = Phase.RUNNING
+        sequence.prefill_end = len(sequence.ids)
+        self._owe(sequence, sequence.prefill_end - sequence.computed)
+
+    def _page_border(self, tokens: int) -> int:
+        return tokens // self._memory.page_size * self._memory.page_size
+
+    def _owe(self, sequence: TokenSequence, tokens: int) -> None:
+        sink = sequence.request.sink
+        owed = self.owed.get(sink, 0) + tokens - sequence.owed
+        sequence.owed = tokens
+        if owed:
+            self.owed[sink] = owed
+        else:
+            self.owed.pop(sink, None)

@@ -1,0 +1,159 @@
+"""One request and its choices: what is asked, and how far each output has come."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from radixgate.proto.sampling import SamplingParams
+from radixgate.worker.logits import LogitsProcessor
+from radixgate.worker.outbox import Sink
+from radixgate.worker.output import LENGTH, End, OutputText
+from radixgate.worker.radix_node import Namespace, Node
+
+
+class Phase(Enum):
+    """Where a sequence is; it moves on only through the scheduler."""
+
+    HELD = auto()  # a further choice: waits until the first has computed the prompt
+    WAITING = auto()  # for pages
+    RUNNING = auto()  # has pages
+    FINISHED = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What one Submit asked for. Fixed up to `credit`, state from there on."""
+
+    rid: str  # the client's name for it, for the log
+    key: int  # a running number: order of arrival, and the key of its pending blocks
+    sink: Sink
+    handle: int
+    sampling: SamplingParams
+    seed: int
+    namespace: Namespace
+    prompt_tokens: int
+    prior_tokens: int  # of output that was delivered elsewhere
+    max_len: int  # tokens of prompt and output at which the output ends
+    stop_ids: frozenset[int]  # tokens that end the output
+    priority: int
+    arrived_s: float
+    deadline_s: float | None  # on the engine's clock; None: none
+    return_text: bool
+    credit: int  # tokens that may still be emitted, all choices together
+    # Found in the cache at the first admission, and not counted again after; None: not admitted.
+    cached_tokens: int | None = None
+    pending: bool = False  # its blocks are announced and not settled
+    aborted: bool = False
+    sequences: list["TokenSequence"] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        return all(sequence.phase is Phase.FINISHED for sequence in self.sequences)
+
+    @property
+    def scoring(self) -> bool:
+        """The prompt is computed and nothing is drawn."""
+        return self.sampling.max_tokens == 0
+
+
+class TokenSequence:
+    """The tokens of one choice, and the pages that hold the KV of the first `computed` of them.
+
+    The last token has no KV until the step that computes what follows it.
+    """
+
+    __slots__ = (
+        "admitted_s",
+        "choice",
+        "computed",
+        "ids",
+        "node",
+        "output",
+        "owed",
+        "pages",
+        "passed_over",
+        "phase",
+        "prefill_end",
+        "processors",
+        "request",
+        "retractions",
+        "shared",
+    )
+
+    def __init__(
+        self,
+        request: Request,
+        choice: int,
+        ids: "array[int]",
+        output: OutputText,
+        processors: Sequence[LogitsProcessor],
+    ) -> None:
+        self.request = request
+        self.choice = choice
+        self.ids = ids  # prompt, prior output, output
+        self.output = output
+        self.processors = processors
+        self.phase = Phase.HELD
+        self.computed = 0  # tokens with KV
+        self.prefill_end = 0  # tokens that were there at admission; up to here it is prefill
+        self.pages: list[int] = []  # the page table
+        self.shared = 0  # of those, the first so many are the tree's, locked through `node`
+        self.node: Node | None = None  # None: holds nothing
+        self.owed = 0  # prompt tokens still to be computed, as the load report counts them
+        self.passed_over = 0
+        self.retractions = 0
+        self.admitted_s: float | None = None  # the first time
+
+    @property
+    def output_len(self) -> int:
+        """Tokens of output, prior output included."""
+        return len(self.ids) - self.request.prompt_tokens
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens of output computed here."""
+        return self.output_len - self.request.prior_tokens
+
+    @property
+    def output_ids(self) -> "array[int]":
+        return self.ids[self.request.prompt_tokens :]
+
+    @property
+    def prefilling(self) -> bool:
+        return self.computed < self.prefill_end
+
+    @property
+    def arrival(self) -> tuple[int, int, int]:
+        """Sorts by priority, then by arrival."""
+        return (-self.request.priority, self.request.key, self.choice)
+
+    def begin(self) -> End | None:
+        """Take up prior output; an End if there is nothing to add to it. O(prior tokens)."""
+        request = self.request
+        prompt, prior = self.ids[: request.prompt_tokens], self.output_ids
+        end = self.output.begin(prompt, prior)
+        if end is None and len(self.ids) >= request.max_len and not request.scoring:
+            return LENGTH
+        return end
+
+    def append(self, token_id: int) -> tuple[str, End | None]:
+        """A token was drawn: the text that comes out with it, and whether the choice ends."""
+        self.ids.append(token_id)
+        text, end = self.output.push(token_id)
+        if end is None and len(self.ids) >= self.request.max_len:
+            return text + self.output.finish(), LENGTH
+        return text, end
+
+    def check(self, page_size: int) -> None:
+        """What must hold between two steps."""
+        assert 0 <= self.shared <= len(self.pages)
+        if self.phase is not Phase.RUNNING:
+            assert not self.pages, f"a sequence that is {self.phase.name} has pages"
+            assert self.node is None
+            return
+        assert self.node is not None
+        assert self.shared * page_size <= self.computed, "shares pages that it never computed"
+        assert self.computed <= len(self.pages) * page_size, "KV without a page"
+        assert self.computed < len(self.ids) or self.request.scoring
+        assert len(set(self.pages)) == len(self.pages), "a page stands twice in a page table"
