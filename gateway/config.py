@@ -14,6 +14,11 @@ class GatewayConfig:
     worker_urls: tuple[str, ...] = knob(
         (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
     )
+    policy: str = knob(
+        "cache_aware",
+        choices=("cache_aware", "power_of_two", "round_robin", "random"),
+        help="how a worker is chosen for a request",
+    )
     max_payload_size: int = knob(
         64 * 1024 * 1024, unit="bytes", help="largest request body; more is refused with 413"
     )
