@@ -18,7 +18,10 @@ BYTE_LEVEL = {
 
 
 def tokenizer_of(*words: str, special: Sequence[str] = ("<|end|>",)) -> Tokenizer:
-    """Token b is the byte b; each of `words` is one more token, and so are its beginnings."""
+    """Token b is the byte b; each of `words` is one more token, and so are its beginnings.
+
+    In a text the merges of an earlier word come first.
+    """
     return Tokenizer.from_bundle(bundle_of(*words, special=special).pack())
 
 

@@ -1,0 +1,225 @@
+"""A GGUF file is read exactly, and whatever is wrong with one is named."""
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Kind
+from gguf import quants
+
+from radixgate.errors import ModelError
+from radixgate.text.tokenizer import Tokenizer
+from radixgate.worker.gguf_file import GgufFile
+from radixgate.worker.gguf_model import read_config, read_tensors
+from radixgate.worker.gguf_tokenizer import read_bundle
+from radixgate.worker.model_config import ModelConfig
+from tiny_llama import CONFIG, SPECIAL, TEMPLATE, UNTIED, VOCABULARY, weights_of, write_gguf
+
+BIASED = ModelConfig(
+    **{field: getattr(CONFIG, field) for field in CONFIG.__slots__}
+    | {"attention_bias": True, "attention_output_bias": True}
+)
+
+
+def opened(path: Path) -> None:
+    """Everything a start reads."""
+    with GgufFile(path) as file:
+        config = read_config(file)
+        read_bundle(file)
+        for _ in read_tensors(file, config):
+            pass
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(CONFIG, id="tied"),
+        pytest.param(UNTIED, id="untied"),
+        pytest.param(BIASED, id="biased"),
+    ],
+)
+def test_a_model_comes_back_as_it_was(tmp_path: Path, config: ModelConfig) -> None:
+    weights = weights_of(config)
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights, config)) as file:
+        assert read_config(file) == config
+        read = dict(read_tensors(file, config))
+    assert read.keys() == weights.keys()
+    for name, values in weights.items():
+        np.testing.assert_array_equal(read[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_1])
+def test_stored_types_are_dequantized(tmp_path: Path, kind: Kind) -> None:
+    weights = weights_of(CONFIG)
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights, kind=kind)) as file:
+        read = dict(read_tensors(file, CONFIG))
+    name = "model.layers.1.self_attn.k_proj.weight"  # quantized by rows, so the order is no matter
+    expected = quants.dequantize(quants.quantize(weights[name], kind), kind)
+    np.testing.assert_array_equal(read[name], expected)
+    assert read[name].dtype == np.float32
+
+
+def test_a_tensor_outlives_its_file(tmp_path: Path) -> None:
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG))) as file:
+        norm = file.read("output_norm.weight")
+    norm += 1.0
+
+
+def test_numbers_of_every_type(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_uint8("u8", 255)
+    writer.add_int8("i8", -1)
+    writer.add_uint16("u16", 65_535)
+    writer.add_int16("i16", -2)
+    writer.add_int32("i32", -3)
+    writer.add_uint64("u64", 2**63)
+    writer.add_int64("i64", -(2**62))
+    writer.add_float64("f64", 1e300)
+    writer.add_bool("yes", True)
+    writer.add_array("numbers", [1.5, 2.5])
+    writer.add_array("flags", [True, False])
+    writer.add_array("words", ["é", ""])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    with GgufFile(tmp_path / "m.gguf") as file:
+        assert dict(file.metadata) == {
+            "general.architecture": "llama",
+            "u8": 255,
+            "i8": -1,
+            "u16": 65_535,
+            "i16": -2,
+            "i32": -3,
+            "u64": 2**63,
+            "i64": -(2**62),
+            "f64": 1e300,
+            "yes": True,
+            "numbers": [1.5, 2.5],
+            "flags": [True, False],
+            "words": ["é", ""],
+        }
+        assert file.find("u8", float) == 255.0
+        assert file.find("absent", int) is None
+        with pytest.raises(ModelError, match="yes is of type bool, not int"):
+            file.find("yes", int)
+        with pytest.raises(ModelError, match="words is not a list of int"):
+            file.need_list("words", int)
+
+
+def test_the_tokenizer_and_the_template_come_along(tmp_path: Path) -> None:
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG))) as file:
+        bundle = read_bundle(file)
+    tokenizer = Tokenizer.from_bundle(bundle.pack())
+    assert tokenizer.encode("theday<|end|>").tolist() == [
+        VOCABULARY["the"],
+        VOCABULARY["day"],
+        VOCABULARY["<|end|>"],
+    ]
+    assert tokenizer.special_ids == {VOCABULARY[token] for token in SPECIAL}
+    assert tokenizer.eos_token_ids == {VOCABULARY["<|end|>"]}
+    assert (bundle.bos_token, bundle.eos_token) == ("<|start|>", "<|end|>")
+    assert bundle.chat_template == TEMPLATE
+
+
+def test_every_token_that_ends_a_turn_counts(tmp_path: Path) -> None:
+    keys = {"tokenizer.ggml.eot_token_id": VOCABULARY["<|start|>"]}
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=keys)) as file:
+        assert set(read_bundle(file).eos_token_ids) == {VOCABULARY[token] for token in SPECIAL}
+
+
+def test_a_file_may_ask_for_the_start_token(tmp_path: Path) -> None:
+    keys = {"tokenizer.ggml.add_bos_token": True}
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=keys)) as file:
+        tokenizer = Tokenizer.from_bundle(read_bundle(file).pack())
+    assert tokenizer.encode("a", add_special_tokens=True).tolist() == [
+        VOCABULARY["<|start|>"],
+        VOCABULARY["a"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"tokenizer.ggml.pre": "tekken"}, "tokenizer.ggml.pre 'tekken'"),
+        ({"tokenizer.ggml.pre": None}, "tokenizer.ggml.pre is missing"),
+        ({"tokenizer.ggml.model": "llama"}, "tokenizer.ggml.model 'llama'"),
+        ({"tokenizer.ggml.merges": ["a b c"]}, r"merges\[0\]"),
+        ({"tokenizer.ggml.tokens": ["a", "a"]}, "there are 2 tokens"),
+        ({"tokenizer.ggml.token_type": [1]}, "token_type has 1 entries"),
+        ({"tokenizer.ggml.eos_token_id": 9_999}, "eos_token_id is 9999"),
+        ({"llama.block_count": None}, "llama.block_count is missing"),
+        ({"llama.block_count": 3}, r"model.layers.2.input_layernorm.weight .* is missing"),
+        ({"llama.block_count": 1}, r"model.layers.1\S* is not part of llama"),
+        ({"llama.feed_forward_length": 128}, "gate_proj.weight has shape"),
+        ({"llama.expert_count": 8}, "expert_count"),
+        ({"llama.rope.dimension_count": 8}, "rope.dimension_count is 8"),
+        ({"llama.rope.scaling.type": "yarn"}, "scaling.type 'yarn'"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, keys: dict[str, object], named: str) -> None:
+    path = write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=keys)
+    with pytest.raises(ModelError, match=named):
+        opened(path)
+
+
+def test_linear_scaling_of_positions_is_read(tmp_path: Path) -> None:
+    keys = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=keys)) as file:
+        assert read_config(file).rope_scaling == {"rope_type": "linear", "factor": 4.0}
+
+
+def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), architecture="mamba")
+    with pytest.raises(ModelError, match="'mamba' is not supported, only llama"):
+        opened(path)
+
+
+@pytest.mark.parametrize(
+    ("skip", "named"),
+    [
+        ("token_embd.weight", "token_embd.weight is missing"),
+        ("blk.1.ffn_up.weight", r"model.layers.1.mlp.up_proj.weight \(96, 64\) is missing"),
+    ],
+)
+def test_a_missing_tensor_is_named(tmp_path: Path, skip: str, named: str) -> None:
+    path = write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), skip=skip)
+    with pytest.raises(ModelError, match=named):
+        opened(path)
+
+
+def test_a_tensor_that_we_would_ignore_is_refused(tmp_path: Path) -> None:
+    weights = weights_of(CONFIG) | {"rope_freqs.weight": np.ones(8, np.float32)}
+    with pytest.raises(ModelError, match=r"rope_freqs.weight is not part of llama"):
+        opened(write_gguf(tmp_path / "m.gguf", weights))
+
+
+def test_a_file_cut_anywhere_says_so(tmp_path: Path) -> None:
+    whole = write_gguf(tmp_path / "m.gguf", weights_of(CONFIG)).read_bytes()
+    cut = tmp_path / "cut.gguf"
+    for length in [*range(0, len(whole), 2_999), len(whole) - 1]:
+        cut.write_bytes(whole[:length])
+        with pytest.raises(ModelError, match=r"cut\.gguf"):
+            opened(cut)
+
+
+@pytest.mark.parametrize(
+    ("start", "data", "named"),
+    [
+        pytest.param(0, b"GGML", "not a GGUF file", id="magic"),
+        pytest.param(4, b"\x00\x00\x00\x03", "version 50331648", id="big-endian"),
+        pytest.param(16, b"\xff" * 8, "cut|ends within|unknown type", id="endless-metadata"),
+    ],
+)
+def test_a_file_that_lies_is_refused(tmp_path: Path, start: int, data: bytes, named: str) -> None:
+    path = write_gguf(tmp_path / "m.gguf", weights_of(CONFIG))
+    whole = bytearray(path.read_bytes())
+    whole[start : start + len(data)] = data
+    path.write_bytes(whole)
+    with pytest.raises(ModelError, match=named):
+        opened(path)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.gguf"):
+        GgufFile(tmp_path / "none.gguf")
