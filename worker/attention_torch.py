@@ -1,0 +1,189 @@
+"""Attention over paged KV in plain torch operations: the reference backend, for any device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as functional
+from torch.nn.utils.rnn import pad_sequence
+
+from radixgate.worker.batch import ForwardBatch, KvPool
+
+# Rows of a prefill chunk attended at once: bounds the mask to this many rows, and spares most of
+# the scores above the diagonal.
+_CHUNK_ROWS = 256
+# A decode group is padded to its longest context, so shorter ones join only above this share.
+_GROUP_FILL = 0.75
+# Tokens of padded context in one decode group: bounds the copy of the keys.
+_GROUP_TOKENS = 8192
+
+
+class TorchAttention:
+    """Causal attention in float32, whatever dtype the pool stores.
+
+    Sequences with one new row (decode) are attended together in groups of similar context length;
+    every longer chunk by itself. Each layer copies the keys of the contexts it attends, and for
+    chunks the values too; never more than one group or one chunk at a time.
+    """
+
+    def __init__(self, pool: KvPool) -> None:
+        self._pool = pool
+        self._slots = torch.empty(0, dtype=torch.int64)
+        self._chunks: list[_Chunk] = []
+        self._groups: list[_DecodeGroup] = []
+
+    def plan(self, batch: ForwardBatch) -> None:
+        """Index tensors and the mask, once for all layers. O(rows + contexts of decode rows)."""
+        rows = [after - first for first, after in pairwise(batch.q_starts)]
+        chunks = [i for i, count in enumerate(rows) if count > 1]
+        decodes = [i for i, count in enumerate(rows) if count == 1]
+        longest = max((batch.context_lens[i] for i in chunks), default=0)
+        mask = _diagonal_mask(longest, self._pool.keys[0].device)
+        self._slots = batch.slots
+        self._chunks = [_chunk(batch, index, mask) for index in chunks]
+        self._groups = [
+            _decode_group(batch, members, self._pool.keys[0])
+            for members in _similar_lengths(decodes, batch.context_lens)
+        ]
+
+    def run(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Stores k and v, then attends; see AttentionBackend."""
+        keys, values = self._pool.keys[layer], self._pool.values[layer]
+        keys.index_copy_(0, self._slots, k.to(keys.dtype))
+        values.index_copy_(0, self._slots, v.to(values.dtype))
+        out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+        for chunk in self._chunks:
+            out[chunk.rows] = chunk.attend(q[chunk.rows], keys, values)
+        for group in self._groups:
+            out[group.rows] = group.attend(q[group.rows], keys, values)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Several new rows of one sequence, after `context` - rows tokens that are cached."""
+
+    rows: slice
+    pages: torch.Tensor  # int64, those that hold the context
+    page_size: int
+    context: int  # tokens, the rows included
+    mask: torch.Tensor  # see _diagonal_mask
+
+    def attend(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        q_heads = q.transpose(0, 1).unsqueeze(0)
+        k, v = self._context_of(keys), self._context_of(values)
+        cached = self.context - len(q)
+        parts = []
+        for first in range(0, len(q), _CHUNK_ROWS):
+            rows = min(_CHUNK_ROWS, len(q) - first)
+            seen = cached + first + rows
+            parts.append(
+                functional.scaled_dot_product_attention(
+                    q_heads[:, :, first : first + rows],
+                    k[:, :, :seen],
+                    v[:, :, :seen],
+                    attn_mask=self.mask[_CHUNK_ROWS - rows :, self.mask.shape[1] - seen :],
+                    enable_gqa=True,
+                )
+            )
+        return torch.cat(parts, dim=2).squeeze(0).transpose(0, 1)
+
+    def _context_of(self, stored: torch.Tensor) -> torch.Tensor:
+        whole_pages = len(stored) // self.page_size * self.page_size
+        paged = stored[:whole_pages].view(-1, self.page_size, *stored.shape[1:])
+        context = paged.index_select(0, self.pages).flatten(0, 1)[: self.context]
+        return context.to(torch.float32).transpose(0, 1).unsqueeze(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _DecodeGroup:
+    """One new row of each of several sequences, their contexts padded to the longest.
+
+    A pool of [slots, kv_heads, head_dim] is a table of slots * kv_heads vectors, and contexts are
+    given as rows of it. Padding repeats a sequence's own last token, with no weight.
+    """
+
+    rows: torch.Tensor  # int64 [sequences], of the flat batch
+    vectors: torch.Tensor  # int32 [sequences, kv_heads, longest]
+    padding: torch.Tensor  # 0 or -inf, [sequences, 1, 1, longest]
+    gathered: torch.Tensor  # float32 [vectors, head_dim]: the copied keys, layer after layer
+
+    def attend(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        sequences, kv_heads, longest = self.vectors.shape
+        queries = q.reshape(sequences * kv_heads, -1, q.shape[-1]) * q.shape[-1] ** -0.5
+        scores = torch.bmm(queries, self._gather(keys).transpose(1, 2))
+        scores = scores.view(sequences, kv_heads, -1, longest).add_(self.padding)
+        return self._weighted_sum(scores.softmax(dim=-1), values).view(q.shape)
+
+    def _weighted_sum(self, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        if values.dtype != torch.float32:
+            return torch.bmm(weights.flatten(0, 1), self._gather(values))
+        # Gathers and sums in one kernel: the values are never copied.
+        bags = self.vectors.unsqueeze(2).expand(weights.shape).flatten(0, 2)
+        table = values.view(-1, values.shape[-1])
+        return functional.embedding_bag(
+            bags, table, mode="sum", per_sample_weights=weights.flatten(0, 2)
+        )
+
+    def _gather(self, stored: torch.Tensor) -> torch.Tensor:
+        """float32 [sequences * kv_heads, longest, head_dim]"""
+        table, vectors = stored.view(-1, stored.shape[-1]), self.vectors.view(-1)
+        if stored.dtype == torch.float32:
+            torch.index_select(table, 0, vectors, out=self.gathered)
+        else:
+            self.gathered.copy_(table.index_select(0, vectors))
+        return self.gathered.view(-1, self.vectors.shape[-1], stored.shape[-1])
+
+
+def _chunk(batch: ForwardBatch, index: int, mask: torch.Tensor) -> _Chunk:
+    context = batch.context_lens[index]
+    pages = batch.page_tables[index][: -(-context // batch.page_size)]
+    rows = slice(batch.q_starts[index], batch.q_starts[index + 1])
+    return _Chunk(rows, pages, batch.page_size, context, mask)
+
+
+def _decode_group(
+    batch: ForwardBatch, members: Sequence[int], pooled: torch.Tensor
+) -> _DecodeGroup:
+    """`pooled` is one layer of the pool, for its shape and device."""
+    _, kv_heads, head_dim = pooled.shape
+    device = pooled.device
+    lens = torch.tensor([batch.context_lens[i] for i in members], device=device).unsqueeze(1)
+    longest = max(batch.context_lens[i] for i in members)
+    tokens = torch.arange(longest, device=device)
+    pages = pad_sequence([batch.page_tables[i] for i in members], batch_first=True)
+    held = tokens.minimum(lens - 1)
+    slots = pages.gather(1, held // batch.page_size) * batch.page_size + held % batch.page_size
+    vectors = slots.unsqueeze(1) * kv_heads + torch.arange(kv_heads, device=device).unsqueeze(1)
+    vectors = vectors.to(torch.int32)
+    padding = torch.zeros(slots.shape, device=device).masked_fill_(tokens >= lens, -torch.inf)
+    return _DecodeGroup(
+        rows=torch.tensor([batch.q_starts[i] for i in members], device=device),
+        vectors=vectors,
+        padding=padding[:, None, None, :],
+        gathered=torch.empty(vectors.numel(), head_dim, device=device),
+    )
+
+
+def _similar_lengths(sequences: Sequence[int], context_lens: Sequence[int]) -> list[list[int]]:
+    """The sequences in groups that waste little on padding, longest contexts first."""
+    groups: list[list[int]] = []
+    for index in sorted(sequences, key=lambda i: -context_lens[i]):
+        longest = context_lens[groups[-1][0]] if groups else 0
+        fits = groups and (len(groups[-1]) + 1) * longest <= _GROUP_TOKENS
+        if fits and context_lens[index] >= _GROUP_FILL * longest:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _diagonal_mask(longest: int, device: torch.device) -> torch.Tensor:
+    """0 and -inf for the last _CHUNK_ROWS tokens of any context up to `longest`.
+
+    Its last n rows and c columns are the mask of the last n tokens of a context of c.
+    """
+    mask = torch.zeros(_CHUNK_ROWS, max(longest, _CHUNK_ROWS), device=device)
+    mask[:, -_CHUNK_ROWS:] += torch.full((_CHUNK_ROWS, _CHUNK_ROWS), -torch.inf).triu(1)
+    return mask
