@@ -103,8 +103,20 @@ class GatewayMetrics(Collector):
         self.itl = Buckets()
         self.duration = Buckets()
 
-    def add_counts(self, counts: AnswerCounts) -> None:
-        """Add what an answer said; what it did not say adds nothing."""
+    def dispatched(self, branch: str, predicted_cached_tokens: int) -> None:
+        """An attempt begins; `branch` is the policy's word for why it goes there."""
+        self.attempts += 1
+        self.decisions[branch] = self.decisions.get(branch, 0) + 1
+        self.predicted_cached_tokens += predicted_cached_tokens
+
+    def ended(self, outcome: FinalOutcome, seconds: float) -> None:
+        """A request that was in flight is over."""
+        self.in_flight -= 1
+        self.requests[outcome] += 1
+        self.duration.observe(seconds)
+
+    def answered(self, counts: AnswerCounts) -> None:
+        """Add what a whole answer said; what it did not say adds nothing."""
         self.prompt_tokens += counts.prompt or 0
         self.completion_tokens += counts.completion or 0
         self.cached_tokens += counts.cached or 0

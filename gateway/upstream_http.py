@@ -6,7 +6,7 @@ from typing import Protocol
 import httptools
 
 from radixgate.clock import Clock
-from radixgate.errors import WorkerFailed
+from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
 
@@ -236,7 +236,7 @@ class UpstreamPool:
         return None
 
     async def connect(self, timeout_s: float) -> UpstreamConnection:
-        """A fresh connection. Raises WorkerFailed if none comes about in time."""
+        """A fresh connection. Raises WorkerUnreachable; WorkerFailed if it takes too long."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
@@ -246,7 +246,7 @@ class UpstreamPool:
         except TimeoutError as exc:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc
         except OSError as exc:
-            raise self.failure(f"cannot connect: {exc.strerror or exc}") from exc
+            raise WorkerUnreachable(f"worker {self.url}: {exc.strerror or exc}") from exc
         self._open.add(connection)
         return connection
 

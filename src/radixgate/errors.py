@@ -82,6 +82,10 @@ class WorkerFailed(GatewayError):
     """A worker broke off: refused, reset, timed out, or answered nonsense."""
 
 
+class WorkerUnreachable(WorkerFailed):
+    """Nobody listens at the worker's address: no connection comes about."""
+
+
 class WorkerRefused(GatewayError):
     """A worker answered with an error of its own; status and message pass through."""
 

@@ -1,0 +1,121 @@
+"""The client's side of a request: what it has been sent, how that is timed, and how it ends."""
+
+from radixgate.errors import NoWorkerAvailable, RadixgateError
+from radixgate.gateway import http_answer
+from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
+from radixgate.gateway.core import Core
+from radixgate.gateway.first_token import FirstToken
+from radixgate.gateway.held_answer import HeldAnswer
+from radixgate.gateway.metrics import FinalOutcome
+from radixgate.proto import sse
+from radixgate.proto.error_body import error_event
+
+_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+
+
+class ClientAnswer:
+    """Ends exactly once, by `end`, `fail`, `break_off` or `leave`, and is counted then."""
+
+    def __init__(self, core: Core, client: Downstream, request_id: str) -> None:
+        self.held: HeldAnswer | None = None  # of the attempt under way, or of the last one
+        self.sent = False  # the client has seen part of it: nothing can be repeated
+        self.ended = False
+        self.worker_id: str | None = None  # the last that was asked
+        self._core = core
+        self._client = client
+        self._request_id = request_id
+        self._started_at = core.clock.now()
+        self._first_token = FirstToken()
+        self._last_piece = b""
+        self._last_piece_at = 0.0
+        core.metrics.in_flight += 1
+
+    def hold(self, status: int, headers: Headers) -> None:
+        """A worker begins to answer; until its first bytes come, another one still may."""
+        self.held = HeldAnswer(status, headers)
+
+    def add(self, data: bytes, now: float) -> bool:
+        """The next piece of a body. True if it brings the first output of a good answer."""
+        held = self.held
+        assert held is not None
+        first = held.ok and self._time_piece(held, data, now)
+        self._last_piece_at = now
+        if self.sent:
+            self._last_piece = data
+            self._client.on_body(data)
+        elif held.add(data):
+            self.sent = True
+            self._last_piece = data
+            held.send(self._client, self._own_headers())
+        return first
+
+    def end(self, counts: AnswerCounts | None) -> None:
+        """The answer is whole: the rest of it goes out."""
+        held = self.held
+        assert held is not None
+        if counts is not None:
+            self._core.metrics.answered(counts)
+        self._count(_outcome_of(held.status))
+        if self.sent:
+            self._client.on_end(counts)
+        else:
+            held.send_whole(self._client, self._own_headers(), counts)
+
+    def fail(self, error: RadixgateError) -> None:
+        """There is no answer, and nothing has been sent: the error is the answer."""
+        if self.ended:
+            return
+        status, headers, body = http_answer.error_answer(error)
+        rejected = isinstance(error, NoWorkerAvailable)
+        self._count(FinalOutcome.REJECTED if rejected else _outcome_of(status))
+        self._client.on_head(status, headers + self._own_headers())
+        self._client.on_body(body)
+        self._client.on_end(None)
+
+    def break_off(self, error: RadixgateError) -> None:
+        """Part of the answer has been sent, and there will be no more of it."""
+        held = self.held
+        assert held is not None
+        self._count(FinalOutcome.UPSTREAM_ERROR)
+        if not held.streams:
+            self._client.on_failure(error)
+            return
+        # An event that was cut must end before the error begins.
+        gap = b"" if self._last_piece.endswith(_EVENT_ENDS) else b"\n\n"
+        self._client.on_body(gap + error_event(error) + sse.DONE)
+        self._client.on_end(None)
+
+    def leave(self) -> None:
+        """The client is gone."""
+        self._count(FinalOutcome.CLIENT_DISCONNECT)
+
+    def _count(self, outcome: FinalOutcome) -> None:
+        self.ended = True
+        self._core.metrics.ended(outcome, self._core.clock.now() - self._started_at)
+
+    def _time_piece(self, held: HeldAnswer, data: bytes, now: float) -> bool:
+        """A whole answer has no first token to be timed, only a first piece."""
+        if not held.streams:
+            return not self._last_piece_at
+        if self._first_token.seen:
+            self._core.metrics.itl.observe(now - self._last_piece_at)
+            return False
+        if not self._first_token.feed(data):
+            return False
+        self._core.metrics.ttft.observe(now - self._started_at)
+        return True
+
+    def _own_headers(self) -> Headers:
+        headers = [
+            (b"x-request-id", self._request_id.encode()),
+            (b"x-radixgate-policy", self._core.policy),
+        ]
+        if self.worker_id is not None:
+            headers.append((b"x-radixgate-worker", self.worker_id.encode()))
+        return headers
+
+
+def _outcome_of(status: int) -> FinalOutcome:
+    if status < 400:
+        return FinalOutcome.OK
+    return FinalOutcome.CLIENT_ERROR if status < 500 else FinalOutcome.UPSTREAM_ERROR

@@ -1,0 +1,45 @@
+"""What all requests of one gateway share: the fleet, the ways to its workers, rules and books."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from radixgate.clock import Clock
+from radixgate.fleet.fleet import Fleet
+from radixgate.gateway.asking import Asking
+from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.request_ids import RequestIds
+from radixgate.gateway.retries import RetryRule
+
+
+@dataclass(frozen=True, slots=True)
+class PatienceRule:
+    """How long a worker may be silent, in seconds."""
+
+    first_byte_s: float  # before the first byte of a body
+    idle_s: float  # between two pieces of it
+
+    @classmethod
+    def of(cls, config: GatewayConfig) -> "PatienceRule":
+        return cls(config.request_timeout_secs, config.stream_idle_timeout_secs)
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Passed to every exchange; read only but for what its parts own."""
+
+    fleet: Fleet
+    asking: Asking
+    clients: Mapping[str, WorkerClient]  # by worker id; changes as workers come and go
+    on_worker_failed: Callable[[str], None]  # it is worth a health check now
+    policy: bytes  # its name, as a header shows it
+    patience: PatienceRule
+    retries: RetryRule
+    metrics: GatewayMetrics
+    deadlines: Deadlines
+    clock: Clock
+    rng: random.Random
+    request_ids: RequestIds

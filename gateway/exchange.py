@@ -1,0 +1,249 @@
+"""One request on its way: asked of the fleet, tried at workers, answered, and entered in the books.
+
+Until the first byte of a body has gone to the client, a failed attempt is followed by another at
+another worker and nobody sees it. After that nothing is repeated: a stream ends with one error
+event and `[DONE]`, any other answer is cut, and no finish is made up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from radixgate.errors import NoWorkerAvailable, RadixgateError, WorkerFailed
+from radixgate.fleet.fleet import Lease, Outcome
+from radixgate.gateway.asking import Question
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
+from radixgate.gateway.client_answer import ClientAnswer
+from radixgate.gateway.core import Core
+from radixgate.gateway.deadlines import NEVER
+from radixgate.gateway.request_head import RequestHead
+from radixgate.proto.fields import decode_object
+
+_log = logging.getLogger(__name__)
+
+
+class Forwarder:
+    """Starts an exchange for each request: the `Generator` behind the front door."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
+        """Begin to answer; callbacks may come before this returns."""
+        exchange = Exchange(self._core, head, body, downstream)
+        exchange.begin()
+        return exchange
+
+
+class Exchange:
+    """An `Attempt` to the front door, and the `Downstream` of each attempt at a worker."""
+
+    def __init__(self, core: Core, head: RequestHead, body: bytes, client: Downstream) -> None:
+        self.deadline = NEVER
+        self._core = core
+        self._head = head
+        self._body = body
+        self._request_id = core.request_ids.of(head.headers)
+        self._answer = ClientAnswer(core, client, self._request_id)
+        self._question: Question | None = None
+        self._request: FrontRequest | None = None
+        self._reading: asyncio.Task[None] | None = None  # the prompt's tokens
+        self._backoff: asyncio.TimerHandle | None = None
+        self._lease: Lease | None = None
+        self._attempt: Attempt | None = None
+        self._tried: list[str] = []
+        self._failure: RadixgateError | None = None  # of the last attempt
+        self._paused = False
+        self._silent_s = 0.0  # how long the worker may be silent now
+
+    # ------------------------------------------------------------ from the front door
+
+    def begin(self) -> None:
+        core = self._core
+        core.deadlines.watch(self)
+        try:
+            body = decode_object(self._body)
+            model = core.asking.model_of(body)
+            if core.asking.needs_tokens(model):
+                loop = asyncio.get_running_loop()
+                self._reading = loop.create_task(self._read_own(model, body))
+                return
+            self._ask(core.asking.read_foreign(self._head.path, model, body), body)
+        except RadixgateError as error:
+            self._fail(error)
+
+    def pause(self) -> None:
+        self._paused = True
+        self.deadline = NEVER  # the silence is ours
+        if self._attempt is not None:
+            self._attempt.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._attempt is not None:
+            self._be_patient(self._core.patience.idle_s)
+            self._attempt.resume()
+
+    def cancel(self) -> None:
+        """The client has left."""
+        if self._answer.ended:
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._backoff is not None:
+            self._backoff.cancel()
+        attempt = self._attempt
+        self._end_attempt(Outcome.ABORTED)
+        if attempt is not None:
+            attempt.cancel()
+        self._core.deadlines.forget(self)
+        self._answer.leave()
+
+    # ------------------------------------------------------------ from the worker
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        self._answer.hold(status, headers)
+
+    def on_body(self, data: bytes) -> None:
+        now = self._core.clock.now()
+        self._silent_s = self._core.patience.idle_s
+        self.deadline = NEVER if self._paused else now + self._silent_s
+        if self._answer.add(data, now) and self._lease is not None:
+            self._lease.first_output()
+
+    def on_end(self, counts: AnswerCounts | None) -> None:
+        held = self._answer.held
+        assert held is not None
+        if held.ok:
+            self._end_attempt(Outcome.OK, counts)
+        elif held.status < 500 and not held.retriable:
+            self._end_attempt(Outcome.REFUSED)
+        else:
+            # It answered, with an error of its own: that alone does not make it suspect.
+            self._end_attempt(Outcome.FAILED)
+            if held.retriable and self._try_again():
+                return
+        self._core.deadlines.forget(self)
+        self._answer.end(counts)
+
+    def on_failure(self, error: RadixgateError) -> None:
+        self._failure = error
+        if isinstance(error, WorkerFailed):
+            self._end_attempt(Outcome.FAILED)
+            self._core.on_worker_failed(self._tried[-1])
+            if self._try_again():
+                return
+        else:
+            self._end_attempt(Outcome.REFUSED if error.status < 500 else Outcome.FAILED)
+        self._fail(error)
+
+    def on_deadline(self) -> None:
+        attempt = self._attempt
+        self.deadline = NEVER
+        if attempt is None:
+            return
+        attempt.cancel()
+        error = f"worker {self._tried[-1]} sent nothing for {self._silent_s:g} s"
+        self.on_failure(WorkerFailed(error))
+
+    # ------------------------------------------------------------ attempts
+
+    async def _read_own(self, model: str, body: Mapping[str, object]) -> None:
+        try:
+            question = await self._core.asking.read_own(self._head.path, model, body)
+        except RadixgateError as error:
+            self._fail(error)
+        except Exception:
+            _log.exception("a prompt could not be read")
+            self._fail(RadixgateError("internal error; the log has the details"))
+        else:
+            self._reading = None
+            self._ask(question, body)
+
+    def _ask(self, question: Question, body: Mapping[str, object]) -> None:
+        head = self._head
+        self._question = question
+        self._request = FrontRequest(
+            method=head.method,
+            path=head.path,
+            query=head.query,
+            headers=head.headers,
+            body=self._body,
+            request_id=self._request_id,
+            parsed=body,
+            generation=question.generation,
+            prompt=question.prompt,
+        )
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        core, request = self._core, self._request
+        assert request is not None
+        self._backoff = None
+        try:
+            lease = self._lease_worker()
+        except RadixgateError as error:
+            self._no_worker(error)
+            return
+        self._lease = lease
+        worker_id = lease.worker.id
+        self._tried.append(worker_id)
+        self._answer.held = None
+        self._answer.worker_id = worker_id
+        core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
+        self._be_patient(core.patience.first_byte_s)
+        self._attempt = core.clients[worker_id].start(request, self)
+        if self._paused:
+            self.pause()
+
+    def _lease_worker(self) -> Lease:
+        """A worker not tried before, while there is one; after that, any that is ready."""
+        fleet, question = self._core.fleet, self._question
+        assert question is not None
+        try:
+            return fleet.lease(question.ask, self._tried)
+        except NoWorkerAvailable:
+            if not self._tried:
+                raise
+            return fleet.lease(question.ask)
+
+    def _try_again(self) -> bool:
+        """Arrange for another attempt; False if the client has seen part of this one, or if there
+        have been enough."""
+        wait_s = self._core.retries.backoff_s(len(self._tried), self._core.rng)
+        if self._answer.sent or wait_s is None:
+            return False
+        self._core.metrics.retries += 1
+        self._backoff = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
+        return True
+
+    def _end_attempt(self, outcome: Outcome, counts: AnswerCounts | None = None) -> None:
+        self.deadline = NEVER
+        self._attempt = None
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        lease.close(outcome, None if counts is None else counts.cached)
+        if outcome is Outcome.FAILED:
+            self._core.metrics.worker_failed(lease.worker.id)
+
+    def _be_patient(self, seconds: float) -> None:
+        self._silent_s = seconds
+        self.deadline = self._core.clock.now() + seconds
+
+    # ------------------------------------------------------------ the end
+
+    def _no_worker(self, error: RadixgateError) -> None:
+        """Nobody is left to ask: what the last attempt brought is the answer."""
+        if self._answer.held is None:
+            self._fail(self._failure or error)
+            return
+        self._core.deadlines.forget(self)
+        self._answer.end(None)
+
+    def _fail(self, error: RadixgateError) -> None:
+        self._core.deadlines.forget(self)
+        if self._answer.sent:
+            self._answer.break_off(error)
+        else:
+            self._answer.fail(error)

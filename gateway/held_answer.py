@@ -1,0 +1,52 @@
+"""What the client has not seen of an answer: while it is held, another may take its place."""
+
+from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
+from radixgate.gateway.retries import RETRIABLE_STATUSES
+
+# A whole (not streamed) answer up to this size is sent only when complete, so that one which breaks
+# off becomes a clean error. Larger ones are passed on as they come.
+MAX_HELD_BYTES = 65_536
+
+
+class HeldAnswer:
+    """Head and first bytes of one attempt's answer."""
+
+    def __init__(self, status: int, headers: Headers) -> None:
+        self.status = status
+        self.headers = headers
+        self.streams = any(
+            name == b"content-type" and value.lower().startswith(b"text/event-stream")
+            for name, value in headers
+        )
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def retriable(self) -> bool:
+        return self.status in RETRIABLE_STATUSES
+
+    def add(self, data: bytes) -> bool:
+        """Take a piece; True: it is time to send. A stream waits only for its first byte."""
+        self._parts.append(data)
+        self._size += len(data)
+        return (self.streams and self.ok) or self._size > MAX_HELD_BYTES
+
+    def send(self, downstream: Downstream, extra: Headers) -> None:
+        """Hand on what is held, with `extra` behind the worker's own headers."""
+        downstream.on_head(self.status, self.headers + extra)
+        if self._parts:
+            downstream.on_body(b"".join(self._parts))
+            self._parts.clear()
+
+    def send_whole(
+        self, downstream: Downstream, extra: Headers, counts: AnswerCounts | None
+    ) -> None:
+        """Hand on an answer that is complete: its length is known now."""
+        if self._size and not any(name == b"content-length" for name, _ in self.headers):
+            extra = [*extra, (b"content-length", b"%d" % self._size)]
+        self.send(downstream, extra)
+        downstream.on_end(counts)

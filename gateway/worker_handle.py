@@ -1,0 +1,56 @@
+"""What the gateway needs of a worker besides answers: to know it, to watch it, to give it orders."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from radixgate.fleet.fleet import WorkerIdentity
+from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.worker_address import WorkerAddress
+
+
+class WorkerProbe(Protocol):
+    """Asks a worker who it is, which also tells that it lives."""
+
+    async def probe(self) -> WorkerIdentity:
+        """Raises WorkerUnreachable if nobody listens there, WorkerFailed if the answer is no good
+        (still loading, no model known, timed out)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """How a worker took an order. `answer` is its own JSON, None if it gave none."""
+
+    ok: bool
+    message: str
+    answer: object = None
+
+
+class WorkerHandle(WorkerProbe, Protocol):
+    """Everything about one worker of the fleet; made once an address is known."""
+
+    @property
+    def client(self) -> WorkerClient: ...
+
+    async def run(self) -> None:
+        """What must go on while the worker is in the fleet (streams, watches). Started when the
+        worker first answers a probe, cancelled when it is removed; reconnects by itself."""
+        ...
+
+    async def flush_cache(self) -> OrderResult: ...
+
+    async def abort_request(self, rid: str | None) -> OrderResult:
+        """None: all of this worker's requests."""
+        ...
+
+    async def info(self, path: str) -> OrderResult:
+        """The worker's own answer to `GET path` (/get_server_info, /get_model_info)."""
+        ...
+
+
+class WorkerFactory(Protocol):
+    """Makes a handle for an address; one a URL scheme."""
+
+    def __call__(self, address: WorkerAddress) -> WorkerHandle:
+        """Connects to nothing yet."""
+        ...
