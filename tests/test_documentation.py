@@ -20,18 +20,24 @@ TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Where each command of a code block stands, and its words."""
     for path in PAGES:
-        if not path.exists():
-            continue
         for block in BLOCK.findall(path.read_text()):
-            for line in joined(block):
-                words = shlex.split(line.removeprefix("$ "), comments=True)
-                if words:
-                    yield f"{path.name}: {line[:60]}", words
+            for words in split(block):
+                yield f"{path.name}: {' '.join(words)[:60]}", words
 
 
-def joined(block: str) -> list[str]:
-    """The lines of a block, those continued by a backslash as one."""
-    return [line.strip() for line in block.replace("\\\n", " ").splitlines()]
+def split(block: str) -> Iterator[list[str]]:
+    """The words of each command; one may go on over lines, by a backslash or inside quotes."""
+    pending = ""
+    for line in block.replace("\\\n", " ").splitlines():
+        pending += line.removeprefix("$ ") + "\n"
+        try:
+            words = shlex.split(pending, comments=True)
+        except ValueError:  # a quotation that is still open
+            continue
+        pending = ""
+        if words:
+            yield words
+    assert not pending, f"a quotation without end: {pending}"
 
 
 DOCUMENTED = list(commands())

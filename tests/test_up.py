@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -63,6 +64,14 @@ async def test_each_child_gets_a_ready_line_and_then_it_is_said_what_to_try(tmp_
     assert gateway == "[gateway] radixgate gateway ready on http://127.0.0.1:3 policy=test"
     assert "curl -N http://127.0.0.1:3/v1/chat/completions" in to_try
     assert '"model": "toy"' in to_try
+
+
+async def test_the_bench_that_is_shown_has_the_flags_it_is_given(tmp_path: Path) -> None:
+    said = Said("Try, in another terminal", interrupt)
+    await up(UpConfig(model_path="toy", workers=1), tmp_path / "journal", said)
+    to_try = next(text for text in said.lines if "bench" in text)
+    command = to_try.partition("bench ")[2].partition("\n\n")[0]
+    load(ENTRIES["bench"].command, shlex.split(command.replace("\\\n", " ")), environ={})
 
 
 async def test_the_flags_of_the_children_are_flags_that_they_have(tmp_path: Path) -> None:
