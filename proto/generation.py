@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
 
 
@@ -24,6 +25,11 @@ class PromptEncoder(Protocol):
 
 class Prompt(Protocol):
     """One prompt, in the form the client gave it."""
+
+    @property
+    def field(self) -> str:
+        """Where the client wrote it: `messages`, `prompt`, `text` or `input_ids`."""
+        ...
 
     def token_ids(self, encoder: PromptEncoder) -> "array[int]":
         """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
@@ -76,3 +82,30 @@ class Renderer(Protocol):
     def end(self) -> bytes:
         """The rest, after the last item of every choice."""
         ...
+
+
+def encode_prompt(
+    prompt: Prompt, encoder: PromptEncoder, *, vocab_size: int, context_length: int
+) -> "array[int]":
+    """The prompt's ids, known to be ones the model can take. O(length of the prompt).
+
+    A prompt that fills the context leaves no room for an answer and is refused. Raises
+    RequestError naming the prompt's field.
+    """
+    ids = prompt.token_ids(encoder)
+    where = prompt.field
+    if not ids:
+        raise RequestError(f"{where} has no tokens: at least one is needed", param=where)
+    if len(ids) >= context_length:
+        raise RequestError(
+            f"{where} has {len(ids)} tokens; the context of {context_length} leaves no room for"
+            " an answer: shorten it",
+            param=where,
+            code="context_length_exceeded",
+        )
+    highest = max(ids)
+    if highest >= vocab_size:
+        raise RequestError(
+            f"{where} holds token id {highest}; the model has {vocab_size} tokens", param=where
+        )
+    return ids

@@ -66,16 +66,16 @@ def _prompts(fields: Fields) -> tuple[Sequence[Prompt], bool]:
     if (text is None) == (ids is None):
         raise RequestError("give either text or input_ids", param="text")
     if isinstance(text, str):
-        return (TextPrompt(text),), False
+        return (TextPrompt(text, "text"),), False
     if text is not None:
         texts = fields.strings("text")
-        return _bounded([TextPrompt(item) for item in texts or ()], "text"), True
+        return _bounded([TextPrompt(item, "text") for item in texts or ()], "text"), True
     if not isinstance(ids, list) or not ids:
         raise fields.wrong("input_ids", "an array of token ids, or an array of such arrays")
     if not isinstance(ids[0], list):
-        return (IdsPrompt(as_token_ids(ids, "input_ids")),), False
+        return (IdsPrompt(as_token_ids(ids, "input_ids"), "input_ids"),), False
     return _bounded(
-        [IdsPrompt(_row(row, place)) for place, row in enumerate(ids)], "input_ids"
+        [IdsPrompt(_row(row, place), "input_ids") for place, row in enumerate(ids)], "input_ids"
     ), True
 
 

@@ -23,6 +23,7 @@ class ChatPrompt:
     messages: Sequence[Mapping[str, object]]
     tools: Sequence[object] | None = None
     template_kwargs: Mapping[str, object] | None = None
+    field: str = "messages"
 
     def token_ids(self, encoder: PromptEncoder) -> "array[int]":
         return encoder.encode_messages(
@@ -38,6 +39,7 @@ class TextPrompt:
     """Plain text; special tokens in it are read as such."""
 
     text: str
+    field: str = "prompt"
 
     def token_ids(self, encoder: PromptEncoder) -> "array[int]":
         return encoder.encode_text(self.text)
@@ -51,6 +53,7 @@ class IdsPrompt:
     """Token ids as they are."""
 
     ids: "array[int]"
+    field: str = "prompt"
 
     def token_ids(self, encoder: PromptEncoder) -> "array[int]":
         return self.ids

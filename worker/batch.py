@@ -27,7 +27,7 @@ class ForwardBatch:
 
 @dataclass(frozen=True, slots=True)
 class KvPool:
-    """Keys and values of every layer, in slots of one token: [layers][slots, kv_heads, head_dim]."""
+    """Keys and values of every layer, one slot a token: [layers][slots, kv_heads, head_dim]."""
 
     keys: Sequence[torch.Tensor]
     values: Sequence[torch.Tensor]

@@ -1,0 +1,48 @@
+"""How an aiohttp application answers errors: in the OpenAI shape, and without a traceback."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from radixgate.errors import PayloadTooLarge, RadixgateError, RequestError
+from radixgate.proto.error_body import error_body
+
+_log = logging.getLogger(__name__)
+
+
+@web.middleware
+async def errors_as_json(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Every error leaves in the OpenAI shape; only our own faults are logged with a traceback."""
+    try:
+        return await handler(request)
+    except RadixgateError as error:
+        return error_response(error)
+    except web.HTTPRequestEntityTooLarge as error:
+        return error_response(PayloadTooLarge(f"the body is too large: {error.text}", param="body"))
+    except web.HTTPException as error:
+        wrong = RequestError(f"{request.method} {request.path}: {error.reason}")
+        wrong.status = error.status
+        answer = error_response(wrong)
+        if "Allow" in error.headers:
+            answer.headers["Allow"] = error.headers["Allow"]
+        return answer
+    except ConnectionResetError:
+        raise  # the client has left; there is nobody to answer
+    except Exception:
+        _log.exception("a request failed")
+        return error_response(RadixgateError("internal error; the log has the details"))
+
+
+def error_response(error: RadixgateError) -> web.Response:
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(max(1, round(error.retry_after_s)))
+    return web.Response(
+        body=error_body(error),
+        status=error.status,
+        content_type="application/json",
+        headers=headers,
+    )

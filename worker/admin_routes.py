@@ -1,0 +1,162 @@
+"""The worker's HTTP routes beside generation: health, facts, flush, abort, metrics."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from aiohttp import web
+
+from radixgate.errors import NoWorkerAvailable, RequestError
+from radixgate.proto.fields import Fields, decode_object
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.engine import Engine
+from radixgate.worker.metrics import WorkerMetrics
+
+HEALTH_GENERATE_TIMEOUT_S = 20.0
+
+
+class AdminRoutes:
+    """What operators, gateways and dashboards ask of a worker."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        info: pb.WorkerInfo,
+        metrics: WorkerMetrics | None,
+        settings: Mapping[str, object],
+        serving: Callable[[], bool],
+    ) -> None:
+        """`metrics` None: /metrics is not served. `settings` are shown by /get_server_info."""
+        self._engine = engine
+        self._info = info
+        self._metrics = metrics
+        self._settings = settings
+        self._serving = serving
+
+    def add_to(self, app: web.Application) -> None:
+        routes = app.router
+        routes.add_get("/health", self._health)
+        routes.add_get("/health_generate", self._health_generate)
+        routes.add_get("/v1/models", self._models)
+        routes.add_get("/get_model_info", self._model_info)
+        routes.add_get("/get_server_info", self._server_info)
+        routes.add_get("/flush_cache", self._flush)
+        routes.add_post("/flush_cache", self._flush)
+        routes.add_post("/abort_request", self._abort)
+        if self._metrics is not None:
+            routes.add_get("/metrics", self._show_metrics)
+
+    async def _health(self, http: web.Request) -> web.Response:
+        self._check_serving()
+        return web.json_response({"status": "ok"})
+
+    async def _health_generate(self, http: web.Request) -> web.Response:
+        """Healthy only if the engine really takes a step within the time-out."""
+        self._check_serving()
+        probe = _Probe()
+        submit = pb.Submit(
+            handle=1,
+            rid=f"health-{id(probe):x}",
+            input_ids=(0).to_bytes(4, "little"),
+            sampling=pb.Sampling(max_tokens=1, temperature=0.0, ignore_eos=True),
+            # Of a namespace of its own, so that it never meets anyone's prefixes.
+            salt="health",
+            credit=1,
+        )
+        self._engine.submit(probe, submit)
+        try:
+            async with asyncio.timeout(HEALTH_GENERATE_TIMEOUT_S):
+                await probe.answered.wait()
+        except TimeoutError:
+            raise NoWorkerAvailable(
+                f"the engine has not taken a step for {HEALTH_GENERATE_TIMEOUT_S:g} s"
+            ) from None
+        finally:
+            self._engine.detach(probe)
+        return web.json_response({"status": "ok"})
+
+    async def _models(self, http: web.Request) -> web.Response:
+        info = self._info
+        model = {
+            "id": info.model,
+            "object": "model",
+            "owned_by": "radixgate",
+            "root": info.model_path,
+            "max_model_len": info.context_length,
+        }
+        return web.json_response({"object": "list", "data": [model]})
+
+    async def _model_info(self, http: web.Request) -> web.Response:
+        info = self._info
+        return web.json_response(
+            {
+                "model_path": info.model_path,
+                "served_model_name": info.model,
+                "is_generation": True,
+                "weight_version": info.weight_version,
+                "max_model_len": info.context_length,
+                "vocab_size": info.vocab_size,
+            }
+        )
+
+    async def _server_info(self, http: web.Request) -> web.Response:
+        stats, info = self._engine.stats(), self._info
+        pages = stats.pages
+        return web.json_response(
+            {
+                **self._settings,
+                "version": info.version,
+                "instance_id": info.instance_id,
+                "served_model_name": info.model,
+                "page_size": info.page_size,
+                "max_total_num_tokens": info.capacity_tokens,
+                "context_length": info.context_length,
+                "pages": {
+                    "free": pages.free,
+                    "evictable": pages.evictable,
+                    "locked": pages.locked,
+                    "total": pages.total,
+                },
+                "running": stats.running,
+                "waiting": stats.waiting,
+                "queued_uncached_tokens": stats.queued_uncached_tokens,
+            }
+        )
+
+    async def _flush(self, http: web.Request) -> web.Response:
+        ok, message = await self._engine.flush()
+        if not ok:
+            raise RequestError(f"the cache was not flushed: {message}")
+        return web.json_response({"success": True, "message": message})
+
+    async def _abort(self, http: web.Request) -> web.Response:
+        body = Fields(decode_object(await http.read()))
+        if body.flag("abort_all"):
+            return web.json_response({"aborted": self._engine.abort_all()})
+        rid = body.text("rid")
+        if not rid:
+            raise RequestError("give rid, or abort_all: true", param="rid")
+        prefix = body.flag("prefix") or False
+        return web.json_response({"aborted": self._engine.abort_rid(rid, prefix=prefix)})
+
+    async def _show_metrics(self, http: web.Request) -> web.Response:
+        assert self._metrics is not None
+        return web.Response(
+            body=self._metrics.render(),
+            headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"},
+        )
+
+    def _check_serving(self) -> None:
+        if not self._engine.alive:
+            raise NoWorkerAvailable("the engine is not running")
+        if not self._serving():
+            raise NoWorkerAvailable("the worker is draining")
+
+
+class _Probe:
+    """A sink that waits for any sign of life."""
+
+    def __init__(self) -> None:
+        self.answered = asyncio.Event()
+
+    def deliver(self, batch: pb.StepBatch) -> None:
+        self.answered.set()

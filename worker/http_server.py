@@ -1,0 +1,105 @@
+"""The worker's own HTTP server: the OpenAI endpoints and SGLang's `/generate`."""
+
+import asyncio
+import uuid
+from array import array
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from aiohttp import web
+
+from radixgate.errors import RadixgateError, UnknownModel
+from radixgate.proto import sse
+from radixgate.proto.error_body import error_event
+from radixgate.proto.fields import decode_object
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generation import GenerationRequest, encode_prompt
+from radixgate.proto.native import parse_generate
+from radixgate.proto.openai import parse_chat, parse_completion
+from radixgate.text.prompt_encoder import PromptEncoder
+from radixgate.worker.answer import Answer, Asked
+from radixgate.worker.engine import Engine
+
+Parse = Callable[[Mapping[str, object]], GenerationRequest]
+
+
+class GenerationRoutes:
+    """Parses, tokenizes in a thread, and streams what the engine produces."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        encoder: PromptEncoder,
+        info: pb.WorkerInfo,
+        wall_clock: Callable[[], float],
+    ) -> None:
+        self._engine = engine
+        self._encoder = encoder
+        self._info = info
+        self._wall_clock = wall_clock
+        # One thread: the tokenizer releases the interpreter lock, the engine needs the other core.
+        self._encoding = ThreadPoolExecutor(1, thread_name_prefix="encode")
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_post("/v1/chat/completions", self._route(parse_chat))
+        app.router.add_post("/v1/completions", self._route(parse_completion))
+        app.router.add_post("/generate", self._route(parse_generate))
+
+    def _route(self, parse: Parse) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(http: web.Request) -> web.StreamResponse:
+            request = parse(decode_object(await http.read()))
+            served = self._info.model
+            if request.model not in (None, served):
+                raise UnknownModel(
+                    f"model {request.model!r:.200} is not served here, {served!r} is", param="model"
+                )
+            request_id = http.headers.get("x-request-id") or uuid.uuid4().hex
+            prompts = await self._encode(request)
+            asked = Asked(
+                request,
+                prompts,
+                request_id,
+                served,
+                int(self._wall_clock()),
+                self._encoder.tokenizer.shown_bytes,
+            )
+            answer = Answer(self._engine, asked)
+            try:
+                return await self._send(http, answer, request_id)
+            finally:
+                answer.close()
+
+        return handle
+
+    async def _encode(self, request: GenerationRequest) -> Sequence["array[int]"]:
+        def encode() -> list["array[int]"]:
+            return [
+                encode_prompt(
+                    prompt,
+                    self._encoder,
+                    vocab_size=self._info.vocab_size,
+                    context_length=self._info.context_length,
+                )
+                for prompt in request.prompts
+            ]
+
+        return await asyncio.get_running_loop().run_in_executor(self._encoding, encode)
+
+    async def _send(self, http: web.Request, answer: Answer, request_id: str) -> web.StreamResponse:
+        # The status is fixed only once something has come: a refusal is an error, never a 200.
+        pieces = answer.pieces()
+        piece: bytes | None = await anext(pieces)
+        response = web.StreamResponse(
+            headers={"content-type": answer.content_type.decode(), "x-request-id": request_id}
+        )
+        if answer.content_type == sse.CONTENT_TYPE:
+            response.headers["cache-control"] = "no-cache"
+        await response.prepare(http)
+        try:
+            while piece is not None:
+                await response.write(piece)
+                piece = await anext(pieces, None)
+        except RadixgateError as error:
+            await response.write(error_event(error) + sse.DONE)
+        await response.write_eof()
+        return response

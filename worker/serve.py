@@ -1,0 +1,203 @@
+"""A worker process from start to end: model, engine, the two servers, and the drain."""
+
+import asyncio
+import logging
+import secrets
+import signal
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+import grpc
+import uvloop
+from aiohttp import web
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as grpc_health
+
+from radixgate import __version__
+from radixgate.clock import SystemClock
+from radixgate.errors import ConfigError
+from radixgate.log import fields
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.http_errors import errors_as_json
+from radixgate.ready_lines import worker_ready
+from radixgate.text.prompt_encoder import PromptEncoder
+from radixgate.worker.admin_routes import AdminRoutes
+from radixgate.worker.changes import wait_for_change
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.engine import Engine
+from radixgate.worker.grpc_server import CONTRACT_VERSION, WorkerService
+from radixgate.worker.http_server import GenerationRoutes
+from radixgate.worker.kv_broadcast import KvBroadcast
+from radixgate.worker.load_broadcast import LoadBroadcast
+from radixgate.worker.metrics import WorkerMetrics
+from radixgate.worker.model_store import StoredModel, open_model
+from radixgate.worker.open_engine import open_engine
+from radixgate.worker.server_config import ServerConfig
+
+# A Submit grows with its prompt: 4 bytes a token.
+_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+def run_worker(config: EngineConfig, server: ServerConfig) -> int:
+    """Serve until SIGTERM or SIGINT, drain, and return the exit code."""
+    logging.getLogger("radixgate").setLevel(server.log_level.upper())
+    model = open_model(config.model_path, Path(server.cache_dir).expanduser())
+    return uvloop.run(_Worker(config, server, model).run())
+
+
+class _Worker:
+    """Owns the parts of one process; `run` is its whole life."""
+
+    def __init__(self, config: EngineConfig, server: ServerConfig, model: StoredModel) -> None:
+        self._config = config
+        self._server = server
+        self._model = model
+        self._clock = SystemClock()
+        self._draining = False
+
+    async def run(self) -> int:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+
+        engine = open_engine(self._config, self._model, self._clock)
+        info = self._info(engine)
+        metrics = WorkerMetrics(engine.stats, info.model, self._clock)
+        kv = KvBroadcast(
+            lambda: secrets.randbits(63) | 1,
+            self._clock,
+            ring_updates=self._server.kv_ring_updates,
+        )
+        load = LoadBroadcast(
+            engine,
+            self._clock,
+            weight_version=info.weight_version,
+            instance_id=info.instance_id,
+        )
+        engine.on_kv, engine.on_cleared = kv.record, kv.clear
+
+        def changed() -> None:
+            load.notify()
+            metrics.rate.sample(engine.stats().generated_tokens_total)
+
+        engine.on_load = changed
+        engine.start()
+        try:
+            http = await self._serve_http(engine, info, metrics)
+            info.http_port = _ports(http)[0]
+            health = grpc_health.HealthServicer()
+            rpc_server, grpc_port = await self._serve_grpc(engine, info, kv, load, health)
+            host = self._server.host
+            line = worker_ready(f"{host}:{info.http_port}", f"{host}:{grpc_port}", info.model)
+            print(line, flush=True)
+            await stop.wait()
+            await self._drain(engine, load, health)
+            await rpc_server.stop(grace=1.0)
+            await http.cleanup()
+        finally:
+            engine.stop()
+        return 0
+
+    async def _serve_http(
+        self, engine: Engine, info: pb.WorkerInfo, metrics: WorkerMetrics
+    ) -> web.AppRunner:
+        app = web.Application(
+            middlewares=[errors_as_json], client_max_size=self._server.max_payload_size
+        )
+        encoder = PromptEncoder(self._model.tokenizer_bundle)
+        GenerationRoutes(engine, encoder, info, time.time).add_to(app)
+        AdminRoutes(
+            engine,
+            info,
+            metrics if self._server.enable_metrics else None,
+            asdict(self._config),
+            lambda: not self._draining,
+        ).add_to(app)
+        # A handler whose client has left is cancelled: it detaches, and the engine aborts.
+        runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, keepalive_timeout=75.0
+        )
+        await runner.setup()
+        await _start(web.TCPSite(runner, self._server.host, self._server.port), self._server.port)
+        return runner
+
+    async def _serve_grpc(
+        self,
+        engine: Engine,
+        info: pb.WorkerInfo,
+        kv: KvBroadcast,
+        load: LoadBroadcast,
+        health: grpc_health.HealthServicer,
+    ) -> tuple[grpc.aio.Server, int]:
+        server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+                # Two workers on one port would take each other's requests.
+                ("grpc.so_reuseport", 0),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+            ]
+        )
+        service = WorkerService(engine, info, self._model.tokenizer_bundle, kv, load)
+        rpc.add_WorkerServicer_to_server(service, server)  # type: ignore[no-untyped-call]
+        health_pb2_grpc.add_HealthServicer_to_server(health, server)
+        address = f"{self._server.host}:{self._server.grpc_port}"
+        try:
+            port = server.add_insecure_port(address)
+        except RuntimeError as exc:
+            raise ConfigError(
+                f"--grpc-port {self._server.grpc_port} is taken; 0 picks a free one"
+            ) from exc
+        await server.start()
+        await health.set("", health_pb2.HealthCheckResponse.SERVING)
+        return server, port
+
+    async def _drain(
+        self, engine: Engine, load: LoadBroadcast, health: grpc_health.HealthServicer
+    ) -> None:
+        """Say that we stop, then let what runs run on up to the grace time."""
+        self._draining = True
+        load.phase = "draining"
+        _log.info("draining", extra=fields(grace_s=self._server.shutdown_grace_period_secs))
+        await health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._server.shutdown_grace_period_secs):
+                while engine.stats().running or engine.stats().waiting:
+                    await wait_for_change(load.changed(), 1.0)
+
+    def _info(self, engine: Engine) -> pb.WorkerInfo:
+        stats = engine.stats()
+        config, model = self._config, self._model
+        name = self._server.served_model_name or Path(config.model_path).name
+        return pb.WorkerInfo(
+            instance_id=uuid.uuid4().hex,
+            model=name,
+            model_path=config.model_path,
+            weights_id=model.weights_id,
+            weight_version=config.weight_version,
+            page_size=config.page_size,
+            capacity_tokens=stats.pages.total * config.page_size,
+            context_length=config.context_length or model.config.context_length,
+            vocab_size=model.config.vocab_size,
+            max_running_requests=config.max_running_requests,
+            version=__version__,
+            contract=CONTRACT_VERSION,
+        )
+
+
+async def _start(site: web.TCPSite, port: int) -> None:
+    try:
+        await site.start()
+    except OSError as exc:
+        raise ConfigError(f"--port {port} cannot be used: {exc.strerror}") from exc
+
+
+def _ports(runner: web.AppRunner) -> Sequence[int]:
+    return [address[1] for address in runner.addresses]
