@@ -11,7 +11,6 @@ from radixgate.proto.kv_updates import Digest, KvHeartbeat, KvSnapshotPart, KvSt
 # stays under 1 MB.
 EVENT_WORDS = 3
 MAX_WORDS = 100_000
-_MAX_RUN = MAX_WORDS - EVENT_WORDS
 
 
 class KvLog:
@@ -220,11 +219,12 @@ def _pieces(event: KvEvent) -> Iterator[KvEvent]:
     if _words_of(event) <= MAX_WORDS or isinstance(event, Settled):
         yield event
         return
+    longest = MAX_WORDS - EVENT_WORDS
     if isinstance(event, Pending):
-        yield Pending(event.key, event.parent, event.ids[:_MAX_RUN])
+        yield Pending(event.key, event.parent, event.ids[:longest])
         return
-    for start in range(0, len(event.ids), _MAX_RUN):
-        ids = event.ids[start : start + _MAX_RUN]
+    for start in range(0, len(event.ids), longest):
+        ids = event.ids[start : start + longest]
         if isinstance(event, Removed):
             yield Removed(ids, event.tier)
         else:

@@ -1,0 +1,122 @@
+"""Blocks that a worker is about to hold: prompts sent or queued, until their KV is reported."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radixgate.radix_mirror.block_masks import BlockMasks
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """One prompt's blocks on one worker, counted until released."""
+
+    bit: int
+    serial: int
+    ids: Sequence[int]  # empty once released
+
+
+class Claims:
+    """How many live claims stand behind each block of each worker.
+
+    A block that the worker reports as stored is no claim any more, whoever claimed it. The bits of
+    claimed blocks are set in `masks`.
+    """
+
+    def __init__(self, masks: BlockMasks) -> None:
+        self._masks = masks
+        # bit -> block -> [serial of the first claim since the last confirmation, live claims]
+        self._blocks: dict[int, dict[int, list[int]]] = {}
+        self._serial = 0
+        self._total = 0
+
+    def __len__(self) -> int:
+        """Claimed blocks of all workers."""
+        return self._total
+
+    def count(self, bit: int) -> int:
+        """Claimed blocks of one worker."""
+        return len(self._blocks.get(bit, ()))
+
+    def make(self, bit: int, ids: Sequence[int]) -> Claim:
+        """Count these blocks for the worker at once. O(blocks), 0.2 us each."""
+        self._serial += 1
+        blocks = self._blocks.setdefault(bit, {})
+        fresh = []
+        for block in ids:
+            entry = blocks.get(block)
+            if entry is None:
+                blocks[block] = [self._serial, 1]
+                fresh.append(block)
+            else:
+                entry[1] += 1
+        self._masks.add(bit, fresh)
+        self._total += len(fresh)
+        return Claim(bit, self._serial, ids)
+
+    def release(self, claim: Claim) -> None:
+        """Withdraw a claim; what others claim stays. Twice is harmless."""
+        blocks = self._blocks.get(claim.bit, {})
+        gone = []
+        for block in claim.ids:
+            entry = blocks.get(block)
+            # An entry younger than the claim began after a confirmation had ended this one's share.
+            if entry is None or claim.serial < entry[0]:
+                continue
+            entry[1] -= 1
+            if not entry[1]:
+                del blocks[block]
+                gone.append(block)
+        self._masks.drop(claim.bit, gone)
+        self._total -= len(gone)
+        claim.ids = ()
+
+    def confirm(self, bit: int, ids: Sequence[int]) -> None:
+        """The worker stores these blocks: nothing of them is a claim any more."""
+        blocks = self._blocks.get(bit)
+        if not blocks:
+            return
+        known = [block for block in ids if blocks.pop(block, None)]
+        self._masks.drop(bit, known)
+        self._total -= len(known)
+
+    def purge(self, bit: int) -> None:
+        """Forget the worker. Its claims may still be released, which then does nothing."""
+        blocks = self._blocks.pop(bit, {})
+        self._masks.drop(bit, blocks)
+        self._total -= len(blocks)
+
+    def check(self) -> None:
+        """Assert that counts are positive and masks agree. O(claimed blocks)."""
+        assert self._total == sum(map(len, self._blocks.values()))
+        for bit, blocks in self._blocks.items():
+            for block, (serial, live) in blocks.items():
+                assert live > 0, f"block {block} is claimed by nobody"
+                assert 0 < serial <= self._serial
+                assert self._masks.get(block, 0) & bit, f"block {block} lacks its bit"
+
+
+class Deadlines:
+    """Claims that leave by themselves, soonest first.
+
+    At most `max_blocks` claimed blocks, and as many claims: beyond it the claim with the nearest
+    deadline leaves early.
+    """
+
+    def __init__(self, claims: Claims, max_blocks: int) -> None:
+        self._claims = claims
+        self._max_blocks = max_blocks
+        self._heap: list[tuple[float, int, Claim]] = []
+
+    def set(self, claim: Claim, deadline: float) -> None:
+        """`deadline`: on the mirror's clock, seconds. O(log claims)."""
+        if not claim.ids:
+            return
+        heapq.heappush(self._heap, (deadline, claim.serial, claim))
+        while self._heap and max(len(self._claims), len(self._heap)) > self._max_blocks:
+            self._claims.release(heapq.heappop(self._heap)[2])
+
+    def expire(self, now: float) -> None:
+        """Release what is due; O(1) if nothing is."""
+        while self._heap and self._heap[0][0] <= now:
+            self._claims.release(heapq.heappop(self._heap)[2])

@@ -1,0 +1,270 @@
+"""What the gateway believes each worker has in its prefix cache, over block ids."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from radixgate.clock import Clock
+from radixgate.configs.declare import knob
+from radixgate.proto.kv_events import KvEvent, Tier
+from radixgate.proto.kv_updates import Digest
+from radixgate.radix_mirror.approximate import ApproximateBlocks, Visit
+from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.claims import Claim, Claims, Deadlines
+from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorConfig:
+    """Bounds of what is believed without being reported."""
+
+    mirror_ttl_s: float = knob(
+        1_800.0, help="a worker without KV events is believed to forget after so long", unit="s"
+    )
+    mirror_approximate_blocks: int = knob(
+        1_000_000, help="blocks believed of workers without KV events, over all of them"
+    )
+    mirror_expected_blocks: int = knob(
+        1_000_000, help="blocks dispatched and not yet reported, over all workers with KV events"
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """One prompt sent to one worker. Made by `expect`, ended by `withdraw` or `settle`."""
+
+    worker_id: str
+    basis: Claim | Visit
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerBlocks:
+    """What the mirror holds of one worker, in numbers."""
+
+    stored: Mapping[Tier, int]  # as reported
+    expected: int  # dispatched or pending, not yet reported as stored
+    approximate: int  # believed of a worker that reports nothing
+    pending_prompts: int
+    epoch: int | None  # None: nothing has been reported yet
+    complete: bool  # a whole snapshot has been applied since the last reset
+    late_updates: int  # discarded, as they were of an epoch that is over
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    bit: int
+    incarnation: int
+    reports_kv: bool
+    reports: WorkerReports
+
+
+class RadixMirror:
+    """The radix tree of every worker's prefixes, kept flat: block id -> mask of workers.
+
+    An id names its whole prefix, so a walk along a prompt's ids finds the depth of all workers in
+    one pass. The walk is linear on purpose: a worker may have holes (an engine that evicts in the
+    middle, an event on its way), and a binary search would look past them.
+    Not thread-safe.
+    """
+
+    def __init__(self, clock: Clock, config: MirrorConfig | None = None) -> None:
+        config = config or MirrorConfig()
+        self._clock = clock
+        self._workers: dict[str, _Worker] = {}
+        self._names: dict[int, str] = {}  # bit -> worker id
+        self._all = 0  # the bits of all workers
+        self._incarnation = 0
+        self._anticipated = BlockMasks()
+        self._claims = Claims(self._anticipated)
+        self._deadlines = Deadlines(self._claims, config.mirror_expected_blocks)
+        self._reported = ReportedBlocks(self._claims)
+        self._approximate = ApproximateBlocks(
+            self._anticipated, config.mirror_ttl_s, config.mirror_approximate_blocks
+        )
+
+    def __len__(self) -> int:
+        """Entries: blocks per table; one both stored and anticipated counts in each."""
+        return len(self._reported) + len(self._anticipated)
+
+    # ------------------------------------------------------------ who is there
+
+    def add_worker(
+        self, worker_id: str, *, reports_kv: bool = True, capacity_blocks: int | None = None
+    ) -> None:
+        """A worker begins cold, also one that is there already.
+
+        `capacity_blocks` bounds what is believed of one that reports nothing; None: it is unknown.
+        """
+        self.remove_worker(worker_id)
+        bit = ~self._all & (self._all + 1)  # the lowest that is free
+        self._incarnation += 1
+        self._workers[worker_id] = _Worker(bit, self._incarnation, reports_kv, WorkerReports(bit))
+        self._names[bit] = worker_id
+        self._all |= bit
+        if not reports_kv:
+            self._approximate.add_worker(bit, capacity_blocks)
+
+    def remove_worker(self, worker_id: str) -> None:
+        """Nothing of it is left; twice is harmless. O(all blocks), 60 ms for a million."""
+        worker = self._workers.pop(worker_id, None)
+        if worker is None:
+            return
+        self._reported.reset(worker.reports, None)
+        self._claims.purge(worker.bit)
+        self._approximate.purge(worker.bit)
+        del self._names[worker.bit]
+        self._all ^= worker.bit
+
+    def incarnation(self, worker_id: str) -> int | None:
+        """Differs each time the id is added; None: it is not there."""
+        worker = self._workers.get(worker_id)
+        return worker.incarnation if worker else None
+
+    # ------------------------------------------------------------ the question
+
+    def depths(self, ids: Sequence[int]) -> dict[str, int]:
+        """How many leading blocks of a prompt each worker holds; one with none is left out.
+
+        O(blocks until the last worker falls off): 50 us for 512 blocks on 256 workers.
+        """
+        self._expire()
+        depths: dict[str, int] = {}
+        for depth, mask in self._falls(ids):
+            while depth and mask:
+                bit = mask & -mask
+                depths[self._names[bit]] = depth
+                mask ^= bit
+        return depths
+
+    def _falls(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """(depth, mask of the workers that hold exactly so many leading blocks)."""
+        device, *lower = self._reported.tables
+        stored = device.lookup
+        others = [table.lookup for table in (*lower, self._anticipated) if len(table)]
+        alive = self._all
+        covering = None  # the last mask that covered all that were alive
+        falls = []
+        for depth, block in enumerate(ids):
+            mask = stored(block, 0)
+            if mask is covering:
+                continue
+            if mask & alive != alive:
+                for other in others:
+                    mask |= other(block, 0)
+                left = mask & alive
+                if left != alive:
+                    falls.append((depth, alive ^ left))
+                    alive = left
+                    if not alive:
+                        return falls
+            covering = mask
+        falls.append((len(ids), alive))
+        return falls
+
+    # ------------------------------------------------------------ what workers report
+
+    def reset(self, worker_id: str, epoch: int) -> None:
+        """Forget all that the worker reported; only events of `epoch` count from now on."""
+        worker = self._workers.get(worker_id)
+        if worker is not None:
+            self._reported.reset(worker.reports, epoch)
+
+    def apply(self, worker_id: str, epoch: int, events: Sequence[KvEvent]) -> None:
+        """Take over what happened. Events of another epoch, or of a worker that is gone, are void.
+
+        O(block ids), about 0.3 us each.
+        """
+        worker = self._workers.get(worker_id)
+        if worker is not None:
+            self._reported.apply(worker.reports, epoch, events)
+
+    def complete(self, worker_id: str, epoch: int) -> None:
+        """A whole snapshot of this epoch has been applied."""
+        worker = self._workers.get(worker_id)
+        if worker is not None and worker.reports.epoch == epoch:
+            worker.reports.complete = True
+
+    def digests(self, worker_id: str) -> Mapping[Tier, Digest]:
+        """Count and XOR of what the worker reported as stored, by tier; nothing of unknown ones."""
+        worker = self._workers.get(worker_id)
+        return worker.reports.digests() if worker else {}
+
+    # ------------------------------------------------------------ what we sent
+
+    def expect(self, worker_id: str, ids: Sequence[int], keep_s: float) -> Placement | None:
+        """A prompt goes to this worker: its blocks count for it at once. None: it is gone.
+
+        For a worker with events they leave when confirmed or after `keep_s`; for one without they
+        stay by recency. O(blocks), 0.3 us each.
+        """
+        worker = self._workers.get(worker_id)
+        if worker is None:
+            return None
+        self._expire()
+        now = self._clock.now()
+        if not worker.reports_kv:
+            return Placement(worker_id, self._approximate.touch(worker.bit, ids, now))
+        claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids))
+        self._deadlines.set(claim, now + keep_s)
+        return Placement(worker_id, claim)
+
+    def withdraw(self, placement: Placement) -> None:
+        """The prompt was not computed there: what only it stood for leaves. Twice is harmless."""
+        if isinstance(placement.basis, Claim):
+            self._claims.release(placement.basis)
+        else:
+            self._approximate.withdraw(placement.basis)
+
+    def answered(self, placement: Placement) -> None:
+        """The worker sent its first output: the prompt's blocks are computed."""
+        if isinstance(placement.basis, Visit):
+            placement.basis.answered = True
+
+    def settle(self, placement: Placement, cached_blocks: int | None) -> None:
+        """The prompt was computed. `cached_blocks`: how many of its blocks the worker had before.
+
+        Corrects what is believed of a worker without events; None: the reply did not say.
+        """
+        if isinstance(placement.basis, Visit):
+            placement.basis.answered = True
+            self._approximate.settle(placement.basis, cached_blocks)
+
+    # ------------------------------------------------------------ itself
+
+    def blocks_of(self, worker_id: str) -> WorkerBlocks:
+        """What is held of one worker; zeros of an unknown one. O(1)."""
+        worker = self._workers.get(worker_id)
+        if worker is None:
+            return WorkerBlocks(dict.fromkeys(Tier, 0), 0, 0, 0, None, False, 0)
+        self._expire()
+        reports = worker.reports
+        return WorkerBlocks(
+            stored={tier: reports.counts[tier] for tier in Tier},
+            expected=self._claims.count(worker.bit),
+            approximate=self._approximate.count(worker.bit),
+            pending_prompts=len(reports.pending),
+            epoch=reports.epoch,
+            complete=reports.complete,
+            late_updates=reports.late_updates,
+        )
+
+    def check(self) -> None:
+        """Assert that what is kept twice agrees. O(workers x blocks)."""
+        for table in (*self._reported.tables, self._anticipated):
+            table.check(self._all)
+        self._claims.check()
+        self._approximate.check()
+        bits = 0
+        for worker_id, worker in self._workers.items():
+            assert self._names[worker.bit] == worker_id
+            assert not bits & worker.bit
+            bits |= worker.bit
+            self._reported.check(worker.reports)
+            anticipated = len(self._anticipated.holding(worker.bit))
+            claimed = self._claims.count(worker.bit)
+            assert anticipated == claimed + self._approximate.count(worker.bit)
+        assert bits == self._all
+
+    def _expire(self) -> None:
+        now = self._clock.now()
+        self._deadlines.expire(now)
+        self._approximate.expire(now)

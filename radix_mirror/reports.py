@@ -1,0 +1,103 @@
+"""What workers have reported: their stored blocks by tier, and the prompts pending at them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
+from radixgate.proto.kv_updates import Digest
+from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.claims import Claim, Claims
+
+# A worker reports one pending prompt per request that waits; one that never settles any is
+# believed no further back than this.
+MAX_PENDING_PROMPTS = 16_384
+
+
+@dataclass(slots=True, eq=False)
+class WorkerReports:
+    """One worker's reports. Changed by `ReportedBlocks` only."""
+
+    bit: int
+    epoch: int | None = None  # None: nothing has been reported yet
+    complete: bool = False  # a whole snapshot has been applied since the last reset
+    late_updates: int = 0  # discarded, as they were of an epoch that is over
+    counts: list[int] = field(default_factory=lambda: [0] * len(Tier))
+    xors: list[int] = field(default_factory=lambda: [0] * len(Tier))
+    pending: dict[int, Claim] = field(default_factory=dict)
+
+    def digests(self) -> Mapping[Tier, Digest]:
+        return {tier: Digest(self.counts[tier], self.xors[tier]) for tier in Tier}
+
+
+class ReportedBlocks:
+    """A table of masks per tier; pending prompts and confirmations go to the claims."""
+
+    def __init__(self, claims: Claims) -> None:
+        self.tables = tuple(BlockMasks() for _ in Tier)
+        self._claims = claims
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables))
+
+    def reset(self, worker: WorkerReports, epoch: int | None) -> None:
+        """Forget all that the worker reported. O(all blocks) if it had stored any."""
+        for key in list(worker.pending):
+            self._settle(worker, key)
+        for tier in Tier:
+            if worker.counts[tier]:
+                self.tables[tier].purge(worker.bit)
+            worker.counts[tier] = worker.xors[tier] = 0
+        worker.epoch = epoch
+        worker.complete = False
+
+    def apply(self, worker: WorkerReports, epoch: int, events: Sequence[KvEvent]) -> None:
+        """Take over what happened, in order; events of another epoch are counted and void."""
+        if worker.epoch != epoch:
+            worker.late_updates += 1
+            return
+        for event in events:
+            match event:
+                case Stored():
+                    added = self.tables[event.tier].add(worker.bit, event.ids)
+                    _count(worker, event.tier, added, 1)
+                    self._claims.confirm(worker.bit, event.ids)
+                case Removed():
+                    gone = self.tables[event.tier].drop(worker.bit, event.ids)
+                    _count(worker, event.tier, gone, -1)
+                case Pending():
+                    self._await(worker, event)
+                case Settled():
+                    self._settle(worker, event.key)
+
+    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> list[int]:
+        """Those of `ids` that the worker has not reported as stored on its device, in order."""
+        return self.tables[Tier.DEVICE].without(worker.bit, ids)
+
+    def check(self, worker: WorkerReports) -> None:
+        """Assert that the worker's digests are those of its blocks. O(all blocks)."""
+        for tier in Tier:
+            blocks = self.tables[tier].holding(worker.bit)
+            xor = 0
+            for block in blocks:
+                xor ^= block
+            assert (len(blocks), xor) == (worker.counts[tier], worker.xors[tier]), tier
+
+    def _await(self, worker: WorkerReports, event: Pending) -> None:
+        self._settle(worker, event.key)
+        if len(worker.pending) >= MAX_PENDING_PROMPTS:
+            self._settle(worker, next(iter(worker.pending)))
+        claim = self._claims.make(worker.bit, self.missing(worker, event.ids))
+        worker.pending[event.key] = claim
+
+    def _settle(self, worker: WorkerReports, key: int) -> None:
+        claim = worker.pending.pop(key, None)
+        if claim is not None:
+            self._claims.release(claim)
+
+
+def _count(worker: WorkerReports, tier: Tier, blocks: Sequence[int], sign: int) -> None:
+    xor = worker.xors[tier]
+    for block in blocks:
+        xor ^= block
+    worker.xors[tier] = xor
+    worker.counts[tier] += sign * len(blocks)
