@@ -122,9 +122,13 @@ class BenchConfig:
             )
         if self.random_ids_below <= 32:
             raise ConfigError(f"--random-ids-below must be over 32, not {self.random_ids_below}")
-        for item in self.header:
-            if not item.partition("=")[0] or "=" not in item:
-                raise ConfigError(f"--header must be Name=Value, not {item.partition('=')[0]!r}")
+        for name in ("idle_timeout_s", "request_timeout_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"{_flag(name)} must be over 0, not {value:g}")
+        for place, item in enumerate(self.header, 1):
+            if item.find("=") < 1:  # not printed: it may be a key
+                raise ConfigError(f"--header must be Name=Value; number {place} is not")
 
     @property
     def url(self) -> str:
@@ -134,7 +138,8 @@ class BenchConfig:
         port = self.port
         if port is None:
             port = _SGLANG_PORT if self.backend.startswith("sglang") else _OTHER_PORT
-        return f"http://{self.host}:{port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{port}"
 
     @property
     def open_loop(self) -> bool:

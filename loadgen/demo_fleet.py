@@ -12,7 +12,7 @@ import msgspec
 from radixgate.errors import ProcessFailed
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.processes import Child
-from radixgate.up import GATEWAY_READY, WORKER_READY
+from radixgate.ready_lines import GATEWAY_READY, WORKER_READY
 
 RADIXGATE = (sys.executable, "-m", "radixgate.cli")
 _GRACE_S = 5.0
