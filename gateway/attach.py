@@ -1,0 +1,144 @@
+"""The one stream between this gateway and a worker: commands out, the outputs of each step in."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+import grpc
+
+from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.log import fields
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generated import worker_pb2_grpc as rpc
+
+CONTRACT_VERSION = 1
+RECONNECT_FIRST_S = 0.1
+RECONNECT_MOST_S = 1.0
+# A worker that has stopped reading must not fill this process: past this, attempts fail at once.
+MAX_UNSENT_BYTES = 64 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+class Receiver(Protocol):
+    """Who gets the outputs of one handle."""
+
+    def on_item(self, item: pb.Item) -> None: ...
+
+    def on_refused(self, refused: pb.Refused) -> None: ...
+
+    def on_lost(self, error: RadixgateError) -> None:
+        """The stream broke: the worker aborts what ran, nothing more comes."""
+        ...
+
+
+class AttachStream:
+    """Keeps the stream open while `run` runs, and shares it among all attempts at this worker."""
+
+    def __init__(self, stub: rpc.WorkerStub, gateway_id: str, worker: str) -> None:
+        self._stub = stub
+        self._gateway_id = gateway_id
+        self._worker = worker
+        self._next_handle = 1
+        self._receivers: dict[int, Receiver] = {}
+        self._commands: deque[pb.Command] = deque()
+        self._unsent_bytes = 0
+        self._wake = asyncio.Event()
+        self._open = False  # also while it is being opened: commands then wait for it
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._receivers)
+
+    def submit(self, submits: Sequence[pb.Submit], receiver: Receiver) -> list[int]:
+        """Send prompts; their handles come back. Raises WorkerFailed if nothing can be sent."""
+        size = sum(len(submit.input_ids) for submit in submits)
+        if not self._open:
+            raise WorkerFailed(f"worker {self._worker} is not attached")
+        if self._unsent_bytes + size > MAX_UNSENT_BYTES:
+            raise WorkerFailed(
+                f"worker {self._worker} has not taken {self._unsent_bytes} bytes of commands"
+            )
+        handles = []
+        for submit in submits:
+            submit.handle = self._next_handle
+            self._next_handle += 1
+            self._receivers[submit.handle] = receiver
+            handles.append(submit.handle)
+            self._send(pb.Command(submit=submit))
+        return handles
+
+    def abort(self, handle: int) -> None:
+        """Tell the worker and forget the handle; safe for one that has ended."""
+        if self._receivers.pop(handle, None) is not None and self._open:
+            self._send(pb.Command(abort=pb.Abort(handle=handle)))
+
+    def end(self, handle: int) -> None:
+        """Tell the worker to end the request; what it says last still arrives."""
+        if handle in self._receivers and self._open:
+            self._send(pb.Command(abort=pb.Abort(handle=handle)))
+
+    def forget(self, handle: int) -> None:
+        """The handle has had its last output."""
+        self._receivers.pop(handle, None)
+
+    def add_credit(self, handle: int, tokens: int) -> None:
+        if handle in self._receivers and self._open:
+            self._send(pb.Command(credit=pb.Credit(handle=handle, tokens=tokens)))
+
+    async def run(self) -> None:
+        """Connect, and connect again whenever the stream breaks; runs until cancelled."""
+        pause_s = RECONNECT_FIRST_S
+        while True:
+            error = "the worker closed the stream"
+            self._open = True
+            try:
+                async for batch in self._stub.Attach(self._outgoing()):
+                    pause_s = RECONNECT_FIRST_S
+                    self._dispatch(batch)
+            except grpc.aio.AioRpcError as exc:
+                error = exc.details() or exc.code().name
+            finally:
+                self._break_off(WorkerFailed(f"worker {self._worker} broke off: {error}"))
+            _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, RECONNECT_MOST_S)
+
+    async def _outgoing(self) -> AsyncIterator[pb.Command]:
+        yield pb.Command(hello=pb.Hello(gateway_id=self._gateway_id, version=CONTRACT_VERSION))
+        while True:
+            while self._commands:
+                command = self._commands.popleft()
+                self._unsent_bytes -= _size(command)
+                yield command
+            self._wake.clear()
+            await self._wake.wait()
+
+    def _send(self, command: pb.Command) -> None:
+        self._unsent_bytes += _size(command)
+        self._commands.append(command)
+        self._wake.set()
+
+    def _dispatch(self, batch: pb.StepBatch) -> None:
+        for refused in batch.refused:
+            receiver = self._receivers.pop(refused.handle, None)
+            if receiver is not None:
+                receiver.on_refused(refused)
+        for item in batch.items:
+            # Items of a handle that was aborted here may still be on their way.
+            receiver = self._receivers.get(item.handle)
+            if receiver is not None:
+                receiver.on_item(item)
+
+    def _break_off(self, error: RadixgateError) -> None:
+        self._open = False
+        self._commands.clear()
+        self._unsent_bytes = 0
+        receivers, self._receivers = self._receivers, {}
+        for receiver in dict.fromkeys(receivers.values()):
+            receiver.on_lost(error)
+
+
+def _size(command: pb.Command) -> int:
+    return len(command.submit.input_ids) if command.HasField("submit") else 0

@@ -1,0 +1,180 @@
+"""A worker of ours behind gRPC: who it is, what it reports, and the orders it takes."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import grpc
+
+from radixgate.clock import Clock
+from radixgate.errors import ModelError, WorkerFailed, WorkerUnreachable
+from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity
+from radixgate.gateway.attach import CONTRACT_VERSION, AttachStream
+from radixgate.gateway.grpc_client import GrpcWorkerClient
+from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
+from radixgate.gateway.upstream_fetch import fetch
+from radixgate.gateway.upstream_http import UpstreamPool
+from radixgate.gateway.worker_address import WorkerAddress
+from radixgate.gateway.worker_handle import OrderResult
+from radixgate.gateway.worker_watches import WorkerWatches
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generated import worker_pb2_grpc as rpc
+
+TOKENS = "tokens"
+_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+_MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    # A worker that returns is to be noticed within a second, not within the library's two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # A worker whose machine has vanished sends nothing: a ping that stays unanswered tells.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    # Nothing is shared with another channel to the same address, its backoff least of all.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcWorkerParts:
+    """What every gRPC worker of one gateway is given."""
+
+    gateway_id: str
+    fleet: Fleet
+    prompts: PromptTokenizer
+    http_pool: Callable[[str, int], UpstreamPool]  # to a worker's own HTTP server
+    timeout_s: float  # of a probe and of an order
+    clock: Clock
+    wall_clock: Callable[[], float]
+    rng: random.Random
+
+
+class GrpcWorker:
+    """A `WorkerHandle`. Its channel connects when first used and reconnects by itself."""
+
+    def __init__(self, address: WorkerAddress, parts: GrpcWorkerParts) -> None:
+        self._address = address
+        self._parts = parts
+        self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
+        self._stub = rpc.WorkerStub(self._channel)
+        self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
+        self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
+        self._client = GrpcWorkerClient(
+            self._attach,
+            served=self._served,
+            wall_clock=parts.wall_clock,
+            rng=parts.rng,
+        )
+        self._watches = WorkerWatches(self._stub, address.id, parts.fleet, parts.gateway_id)
+
+    @property
+    def client(self) -> GrpcWorkerClient:
+        return self._client
+
+    async def probe(self) -> WorkerIdentity:
+        """Raises WorkerUnreachable if nobody listens, WorkerFailed if the answer is no good."""
+        try:
+            info = await self._stub.GetInfo(pb.GetInfoRequest(), timeout=self._parts.timeout_s)
+            if info.contract != CONTRACT_VERSION:
+                raise WorkerFailed(
+                    f"worker {self._address.id} speaks contract {info.contract}, this gateway"
+                    f" {CONTRACT_VERSION}: update the older of the two"
+                )
+            await self._learn(info)
+        except grpc.aio.AioRpcError as exc:
+            raise self._failure(exc) from exc
+        self._info = info
+        return WorkerIdentity(
+            id=self._address.id,
+            url=self._address.url,
+            kind="grpc",
+            model=info.model,
+            mirror=MirrorKey(info.model, TOKENS, info.page_size),
+            capacity_tokens=info.capacity_tokens,
+            weights_id=info.weights_id,
+            instance_id=info.instance_id,
+            reports_kv=True,
+        )
+
+    async def run(self) -> None:
+        """The streams that go on while the worker is in the fleet; each reconnects by itself."""
+        try:
+            async with asyncio.TaskGroup() as streams:
+                streams.create_task(self._attach.run())
+                streams.create_task(self._watches.kv())
+                streams.create_task(self._watches.load())
+        finally:
+            await self._channel.close()
+
+    async def flush_cache(self) -> OrderResult:
+        try:
+            reply = await self._stub.Flush(pb.FlushRequest(), timeout=self._parts.timeout_s)
+        except grpc.aio.AioRpcError as exc:
+            return OrderResult(False, self._failure(exc).message)
+        return OrderResult(reply.ok, reply.message)
+
+    async def abort_request(self, rid: str | None) -> OrderResult:
+        """Requests that this gateway has sent; another gateway's are that one's to abort."""
+        count = self._client.abort(rid)
+        return OrderResult(True, f"{count} aborted", {"aborted": count})
+
+    async def info(self, path: str) -> OrderResult:
+        if self._info is None or self._info.http_port == 0:
+            return OrderResult(False, f"worker {self._address.id} has no HTTP server")
+        pool = self._parts.http_pool(self._address.host, self._info.http_port)
+        try:
+            answer = await fetch(pool, "GET", path, timeout_s=self._parts.timeout_s)
+        except WorkerFailed as error:
+            return OrderResult(False, error.message)
+        finally:
+            pool.close()
+        return OrderResult(answer.ok, f"status {answer.status}", answer.json())
+
+    async def _learn(self, info: pb.WorkerInfo) -> None:
+        """Take up the model, and its tokenizer if no worker has brought that one yet."""
+        prompts = self._parts.prompts
+        known = prompts.served(info.model)
+        if known is not None and known.weights_id == info.weights_id:
+            return
+        encoder = prompts.encoder_of(info.tokenizer_hash)
+        if encoder is None:
+            try:
+                encoder = await prompts.build_encoder(await self._tokenizer())
+            except ModelError as exc:
+                raise WorkerFailed(f"worker {self._address.id}: {exc.message}") from exc
+        prompts.learn(
+            ServedModel(
+                name=info.model,
+                weights_id=info.weights_id,
+                tokenizer_hash=info.tokenizer_hash,
+                vocab_size=info.vocab_size,
+                context_length=info.context_length,
+                encoder=encoder,
+            )
+        )
+
+    async def _tokenizer(self) -> bytes:
+        bundle = bytearray()
+        async for part in self._stub.GetTokenizer(pb.GetTokenizerRequest(), timeout=60.0):
+            bundle += part.data
+            if len(bundle) > _MAX_TOKENIZER_BYTES:
+                raise WorkerFailed(
+                    f"worker {self._address.id}: its tokenizer is over {_MAX_TOKENIZER_BYTES} bytes"
+                )
+        return bytes(bundle)
+
+    def _served(self) -> ServedModel:
+        assert self._info is not None, "a request came before the worker has answered a probe"
+        served = self._parts.prompts.served(self._info.model)
+        assert served is not None
+        return served
+
+    def _failure(self, exc: grpc.aio.AioRpcError) -> WorkerFailed:
+        said = f"worker {self._address.id}: {exc.details() or exc.code().name}"
+        if exc.code() == grpc.StatusCode.UNAVAILABLE:
+            return WorkerUnreachable(said)
+        return WorkerFailed(said)

@@ -1,0 +1,94 @@
+"""Prompts of our own workers' models: token ids and block ids, worked out off the event loop."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from radixgate.errors import WorkerFailed
+from radixgate.fleet.fleet import MirrorKey
+from radixgate.gateway.attempt import PromptTokens
+from radixgate.proto.blocks import chain, root_id
+from radixgate.proto.generation import GenerationRequest, encode_prompt
+from radixgate.text.prompt_encoder import PromptEncoder
+
+# Token ids that come as such cost nothing to take over, and a short text less than the way to a
+# thread and back; both are encoded where they are.
+_AT_ONCE_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """What is needed to talk to every worker of one model."""
+
+    name: str  # what clients ask for
+    weights_id: str
+    tokenizer_hash: str
+    vocab_size: int
+    context_length: int
+    encoder: PromptEncoder
+
+
+class PromptTokenizer:
+    """The models that our own workers serve, and their tokenizers.
+
+    Owned by the loop's thread; only `PromptEncoder` is called from the encoding thread.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[str, ServedModel] = {}
+        # One thread: tokenizing is bounded by a core, and the loop needs the other.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
+
+    def served(self, model: str) -> ServedModel | None:
+        """None: no worker of ours has told of it yet."""
+        return self._models.get(model)
+
+    def learn(self, served: ServedModel) -> None:
+        """A worker told of its model; the last word counts (a fleet is updated one by one)."""
+        self._models[served.name] = served
+
+    def encoder_of(self, tokenizer_hash: str) -> PromptEncoder | None:
+        """The encoder that another worker has brought, with all it has seen; None: read it."""
+        for served in self._models.values():
+            if served.tokenizer_hash == tokenizer_hash:
+                return served.encoder
+        return None
+
+    async def build_encoder(self, bundle: bytes) -> PromptEncoder:
+        """In the thread: a large vocabulary takes a third of a second. Raises ModelError."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, PromptEncoder, bundle)
+
+    async def read(
+        self, model: str, generation: GenerationRequest, keys: Sequence[MirrorKey]
+    ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+        """Tokens of every prompt, and under each of `keys` the block ids of the first one.
+
+        Raises RequestError (too long, unknown ids, a template that refuses), or WorkerFailed if
+        no tokenizer could be had.
+        """
+        served = self._models.get(model)
+        if served is None:
+            raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
+        if sum(len(prompt.routing_bytes()) for prompt in generation.prompts) <= _AT_ONCE_CHARS:
+            return _read(served, generation, keys)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, _read, served, generation, keys)
+
+
+def _read(
+    served: ServedModel, generation: GenerationRequest, keys: Sequence[MirrorKey]
+) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    prompts = tuple(
+        encode_prompt(
+            prompt,
+            served.encoder,
+            vocab_size=served.vocab_size,
+            context_length=served.context_length,
+        )
+        for prompt in generation.prompts
+    )
+    root = root_id(served.weights_id, generation.adapter, generation.salt)
+    blocks = {key: chain(root, prompts[0], key.block_size) for key in keys}
+    return PromptTokens(prompts), blocks
