@@ -1,6 +1,7 @@
 """`radixgate demo`: what routing by cache is worth, on this machine, in a few minutes."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from radixgate.analysis.percentiles import Spread
 from radixgate.analysis.summary import Summary
 from radixgate.clock import SystemClock
 from radixgate.errors import ProcessFailed
-from radixgate.loadgen.bench import schedule_of
+from radixgate.loadgen.bench import INTERRUPTED, schedule_of
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import POLICIES, DemoConfig
 from radixgate.loadgen.demo_fleet import fresh_fleet
@@ -24,11 +25,14 @@ Figures = dict[str, object]
 def run_demo(config: DemoConfig) -> int:
     """Play one schedule under each policy on fresh processes, print and write both.
 
-    The exit code is 1 if a request failed under either, else 0. Raises ProcessFailed if a process
-    does not come up, or if the time limit passes first.
+    The exit code is 1 if a request failed under either, 130 after Ctrl-C, else 0.
+    Raises ProcessFailed if a process does not come up, or if the time limit passes first.
     """
     try:
         summaries = asyncio.run(_within_limit(config))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except TimeoutError as error:
         raise ProcessFailed(
             f"the demo took over {config.time_limit_s:g} s; on a slow or busy machine give "
