@@ -20,6 +20,7 @@ from radixgate.gateway.worker_handle import OrderResult
 from radixgate.gateway.worker_watches import WorkerWatches
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.text.prompt_encoder import PromptEncoder
 
 TOKENS = "tokens"
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -63,6 +64,7 @@ class GrpcWorker:
         self._stub = rpc.WorkerStub(self._channel)
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
+        self._reading: asyncio.Task[PromptEncoder] | None = None
         self._client = GrpcWorkerClient(
             self._attach,
             served=self._served,
@@ -142,10 +144,7 @@ class GrpcWorker:
             return
         encoder = prompts.encoder_of(info.tokenizer_hash)
         if encoder is None:
-            try:
-                encoder = await prompts.build_encoder(await self._tokenizer())
-            except ModelError as exc:
-                raise WorkerFailed(f"worker {self._address.id}: {exc.message}") from exc
+            encoder = await self._read_encoder()
         prompts.learn(
             ServedModel(
                 name=info.model,
@@ -156,6 +155,22 @@ class GrpcWorker:
                 encoder=encoder,
             )
         )
+
+    async def _read_encoder(self) -> PromptEncoder:
+        """Goes on when a probe is given up for lack of time; a later probe finds it done."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._build_encoder())
+        try:
+            encoder = await asyncio.shield(self._reading)
+        except ModelError as exc:
+            raise WorkerFailed(f"worker {self._address.id}: {exc.message}") from exc
+        finally:
+            if self._reading.done():
+                self._reading = None
+        return encoder
+
+    async def _build_encoder(self) -> PromptEncoder:
+        return await self._parts.prompts.build_encoder(await self._tokenizer())
 
     async def _tokenizer(self) -> bytes:
         bundle = bytearray()
