@@ -16,6 +16,10 @@ class RouteRequest:
     priority: int = 0
 
 
+def _nothing_seen(index: int) -> float:
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """A frozen snapshot of the workers that may be chosen, in columns of equal length.
@@ -33,6 +37,9 @@ class Candidates:
     kv_share_used: Sequence[float | None]  # 0..1, locked tokens over the pool
     prefill_tokens_per_s: Sequence[float | None]
     read_cached_tokens: Callable[[], Sequence[int]]  # computed once, on the first call
+    # The share of the recent distinct prompts that begin with what this candidate has cached of
+    # ours; 0 where nothing is remembered. A conversation's turns are one prompt. O(prompts).
+    read_recent_share: Callable[[int], float] = _nothing_seen
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,0 +1,140 @@
+"""Where most of the prompt is cached, as long as that is worth the queue there."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError, NoWorkerAvailable
+from radixgate.policies import cache_thresholds
+from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
+from radixgate.policies.cache_thresholds import CacheThresholds
+from radixgate.policies.turns import Turns
+
+# On an idle fleet a worker with the whole prompt may have so many requests more than another.
+BASE_MARGIN = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheAwareConfig:
+    """SGLang's knobs. All absent: the margin grows with the load; one given: SGLang's rule."""
+
+    cache_threshold: float | None = knob(
+        None,
+        help="cache_aware: share of the prompt (0..1) above which a match counts as a hit; absent: "
+        "0.3 if another of its thresholds is given",
+    )
+    balance_abs_threshold: int | None = knob(
+        None,
+        help="cache_aware: a hit is given up beyond so many requests more than the least busy "
+        "worker; absent: 64 if another of its thresholds is given",
+        unit="requests",
+    )
+    balance_rel_threshold: float | None = knob(
+        None,
+        help="cache_aware: and beyond so many times the requests of the least busy worker; absent: "
+        "1.5 if another of its thresholds is given",
+    )
+
+    def __post_init__(self) -> None:
+        if self.cache_threshold is not None and not 0.0 <= self.cache_threshold <= 1.0:
+            raise ConfigError(
+                f"cache_threshold is {self.cache_threshold}, a share of the prompt is 0 to 1"
+            )
+        for name in ("balance_abs_threshold", "balance_rel_threshold"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ConfigError(f"{name} is {value}, it cannot be negative")
+
+
+def cache_aware(config: CacheAwareConfig, rng: random.Random) -> Policy:
+    """The policy the knobs ask for."""
+    given = (
+        config.cache_threshold,
+        config.balance_abs_threshold,
+        config.balance_rel_threshold,
+    )
+    if given == (None, None, None):
+        return CacheAware(rng)
+    share, difference, ratio = given
+    return CacheThresholds(
+        rng,
+        cache_threshold=cache_thresholds.CACHE_THRESHOLD if share is None else share,
+        balance_abs=cache_thresholds.BALANCE_ABS_THRESHOLD if difference is None else difference,
+        balance_rel=cache_thresholds.BALANCE_REL_THRESHOLD if ratio is None else ratio,
+    )
+
+
+class CacheAware:
+    """The best match among the workers whose lead in requests is within what their match earns.
+
+    A match earns its share of the prompt times (4 + the fleet's mean requests in flight). And a
+    prefix that a share of the recent prompts begins with binds nobody before that share of the
+    workers holds it. Equals take turns.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._turns = Turns(rng)
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        """O(candidates). Raises NoWorkerAvailable if there are none."""
+        if not len(candidates):
+            raise NoWorkerAvailable("no worker can be chosen")
+        cached = candidates.read_cached_tokens()
+        requests = _requests(candidates)
+        least = min(requests)
+        per_token = (BASE_MARGIN + sum(requests) / len(requests)) / max(1, request.prompt_tokens)
+        free = [
+            index
+            for index, tokens in enumerate(cached)
+            if requests[index] - least <= tokens * per_token
+        ]
+        most = max(cached[index] for index in free)
+        branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
+        finalists = [index for index in free if cached[index] == most]
+        if most and _is_scarce(candidates, cached, finalists[0]):
+            branch = "spread"
+            finalists = [index for index in free if requests[index] == least]
+        index = self._least_busy(candidates, requests, finalists)
+        return Choice(index, branch, lambda: _scores(request, cached, free))
+
+    def _least_busy(
+        self, candidates: Candidates, requests: Sequence[int], finalists: Sequence[int]
+    ) -> int:
+        """By requests, then by prompt tokens still to be computed, then by turn."""
+        tokens = candidates.uncached_tokens_in_flight
+        least = min((requests[index], tokens[index]) for index in finalists)
+        equals = [index for index in finalists if (requests[index], tokens[index]) == least]
+        chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
+        if len(finalists) > 1:
+            self._turns.took(candidates.ids[chosen])
+        return chosen
+
+
+def _requests(candidates: Candidates) -> Sequence[int]:
+    """Requests at each worker: ours, or all it reports if that is more and all of them report."""
+    own = candidates.requests_in_flight
+    loads = []
+    for index, running in enumerate(candidates.running):
+        waiting = candidates.waiting[index]
+        if running is None or waiting is None:
+            return own
+        loads.append(max(own[index], running + waiting))
+    return loads
+
+
+def _is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
+    """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
+    holders = sum(tokens >= cached[best] for tokens in cached)
+    if holders == len(cached):
+        return False
+    return holders < int(candidates.read_recent_share(best) * len(cached) + 0.5)
+
+
+def _scores(request: RouteRequest, cached: Sequence[int], free: Sequence[int]) -> list[float]:
+    """Tokens to compute; a worker whose lead is beyond its margin stands behind all others."""
+    within = frozenset(free)
+    return [
+        float(request.prompt_tokens - tokens if index in within else request.prompt_tokens + 1)
+        for index, tokens in enumerate(cached)
+    ]

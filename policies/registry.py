@@ -1,0 +1,48 @@
+"""Policies by name."""
+
+import difflib
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from radixgate.clock import Clock
+from radixgate.errors import ConfigError
+from radixgate.policies.base import Policy
+from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
+from radixgate.policies.power_of_two import PowerOfTwo
+from radixgate.policies.random_choice import RandomChoice
+from radixgate.policies.round_robin import RoundRobin
+
+DEFAULT_POLICY = "cache_aware"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConfigs:
+    """The configuration of every policy; each reads its own."""
+
+    cache_aware: CacheAwareConfig = field(default_factory=CacheAwareConfig)
+
+
+PolicyMaker = Callable[[PolicyConfigs, Clock, random.Random], Policy]
+
+POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
+    {
+        "round_robin": lambda configs, clock, rng: RoundRobin(rng),
+        "random": lambda configs, clock, rng: RandomChoice(rng),
+        "power_of_two": lambda configs, clock, rng: PowerOfTwo(rng),
+        "cache_aware": lambda configs, clock, rng: cache_aware(configs.cache_aware, rng),
+    }
+)
+
+
+def make_policy(
+    name: str, clock: Clock, rng: random.Random, configs: PolicyConfigs | None = None
+) -> Policy:
+    """A new policy object. Raises ConfigError, with the nearest name, if there is none so called."""
+    maker = POLICIES.get(name)
+    if maker is None:
+        near = difflib.get_close_matches(name, POLICIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}{hint}")
+    return maker(configs or PolicyConfigs(), clock, rng)

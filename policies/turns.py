@@ -1,0 +1,31 @@
+"""Whose turn it is: the one that has waited longest, so that equals share evenly."""
+
+import random
+from collections.abc import Sequence
+
+# Ids of workers that left stay until there are so many; then the half that waited longest goes.
+_MAX_IDS = 65_536
+
+
+class Turns:
+    """Remembers when each worker id had its last turn. New ids come first, in random order."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._last: dict[str, int] = {}  # in order of the turns
+        self._turn = 0
+
+    def next(self, ids: Sequence[str], among: Sequence[int]) -> int:
+        """One of the indices `among`: the one whose turn is longest ago. O(among)."""
+        last = self._last
+        # Drawn anew each time: two gateways that start together do not take the same order.
+        return min(among, key=lambda index: last.get(ids[index], -self._rng.random()))
+
+    def took(self, worker_id: str) -> None:
+        """The worker had its turn now."""
+        self._turn += 1
+        self._last.pop(worker_id, None)
+        self._last[worker_id] = self._turn
+        if len(self._last) > _MAX_IDS:
+            for old in list(self._last)[: _MAX_IDS // 2]:
+                del self._last[old]

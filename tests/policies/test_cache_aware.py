@@ -1,0 +1,95 @@
+"""The rule without knobs: a lead in requests against the share of the prompt that it saves."""
+
+import random
+
+import pytest
+
+from columns import PROMPT, columns
+from radixgate.errors import ConfigError
+from radixgate.policies.cache_aware import CacheAware, CacheAwareConfig
+
+
+def choose(policy: CacheAware, **of: object) -> tuple[int, str]:
+    choice = policy.choose(PROMPT, columns(**of))  # type: ignore[arg-type]
+    return choice.index, choice.branch
+
+
+@pytest.mark.parametrize(
+    ("requests", "cached", "chosen", "branch"),
+    [
+        pytest.param([5, 0], [1_000, 0], 0, "hit", id="five-ahead-of-a-mean-of-two-and-a-half"),
+        pytest.param([9, 0], [1_000, 0], 1, "imbalance", id="nine-ahead-is-too-much"),
+        pytest.param([69, 60], [1_000, 0], 0, "hit", id="the-margin-grows-with-the-load"),
+        pytest.param([69, 60], [100, 0], 1, "imbalance", id="and-shrinks-with-the-share-saved"),
+        pytest.param([1, 0], [10, 0], 1, "imbalance", id="a-crumb-is-worth-no-wait"),
+        pytest.param([0, 0], [10, 0], 0, "hit", id="but-is-taken-for-nothing"),
+        pytest.param([3, 2], [0, 0], 1, "miss", id="a-miss-goes-to-the-least-busy"),
+    ],
+)
+def test_a_match_earns_a_lead(
+    requests: list[int], cached: list[int], chosen: int, branch: str
+) -> None:
+    policy = CacheAware(random.Random(1))
+    assert choose(policy, count=2, requests=requests, cached=cached) == (chosen, branch)
+
+
+def test_each_candidate_is_judged_for_itself() -> None:
+    policy = CacheAware(random.Random(1))
+    chosen = choose(policy, count=3, requests=[99, 3, 0], cached=[1_000, 990, 0])
+    assert chosen == (1, "imbalance")
+
+
+def test_equal_matches_go_by_requests_then_by_tokens() -> None:
+    policy = CacheAware(random.Random(1))
+    fleet = {"count": 3, "cached": [900] * 3, "requests": [2, 1, 1], "uncached": [0, 700, 500]}
+    assert choose(policy, **fleet) == (2, "hit")
+
+
+def test_equals_take_turns() -> None:
+    policy = CacheAware(random.Random(1))
+    first = [choose(policy, count=4)[0] for _ in range(4)]
+    assert sorted(first) == [0, 1, 2, 3]
+    assert [choose(policy, count=4)[0] for _ in range(8)] == first * 2
+
+
+@pytest.mark.parametrize(
+    ("share", "holders", "branch"),
+    [
+        pytest.param(0.2, 1, "hit", id="a-share-of-one-worker-is-held-by-one"),
+        pytest.param(0.5, 1, "spread", id="half-of-the-traffic-needs-two-of-four"),
+        pytest.param(0.5, 2, "hit", id="and-has-them"),
+        pytest.param(0.9, 3, "spread", id="nearly-all-needs-all"),
+        pytest.param(1.0, 4, "hit", id="everywhere"),
+    ],
+)
+def test_a_popular_prefix_binds_nobody_until_it_lies_on_its_share_of_the_workers(
+    share: float, holders: int, branch: str
+) -> None:
+    cached = [900] * holders + [0] * (4 - holders)
+    fleet = columns(4, cached=cached, recent_share=lambda index: share)
+    assert CacheAware(random.Random(1)).choose(PROMPT, fleet).branch == branch
+
+
+def test_a_spread_prompt_goes_to_the_least_busy() -> None:
+    fleet = columns(4, cached=[900, 0, 0, 0], requests=[1, 2, 1, 0], recent_share=lambda i: 1.0)
+    assert CacheAware(random.Random(1)).choose(PROMPT, fleet).index == 3
+
+
+def test_reports_count_other_gateways_requests_if_all_report() -> None:
+    policy = CacheAware(random.Random(1))
+    busy = {"count": 2, "requests": [0, 1], "cached": [0, 0]}
+    assert choose(policy, **busy, reported=[9, 1])[0] == 1
+    assert choose(policy, **busy, reported=[9, None])[0] == 0
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        pytest.param({"cache_threshold": 1.5}, id="share-above-one"),
+        pytest.param({"balance_abs_threshold": -1}, id="negative-difference"),
+        pytest.param({"balance_rel_threshold": -0.5}, id="negative-ratio"),
+    ],
+)
+def test_knobs_out_of_range_are_errors(knobs: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(knobs))):
+        CacheAwareConfig(**knobs)  # type: ignore[arg-type]

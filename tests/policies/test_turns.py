@@ -1,0 +1,46 @@
+"""Whose turn it is."""
+
+import random
+
+import pytest
+
+from radixgate.policies import turns
+from radixgate.policies.turns import Turns
+
+IDS = ["a", "b", "c"]
+
+
+def rotation(made: Turns, among: list[int], times: int) -> list[str]:
+    chosen = []
+    for _ in range(times):
+        chosen.append(IDS[made.next(IDS, among)])
+        made.took(chosen[-1])
+    return chosen
+
+
+def test_all_take_turns_in_a_fixed_order() -> None:
+    order = rotation(Turns(random.Random(1)), [0, 1, 2], 9)
+    assert sorted(order[:3]) == IDS
+    assert order == order[:3] * 3
+
+
+def test_orders_differ_between_seeds() -> None:
+    orders = {tuple(rotation(Turns(random.Random(seed)), [0, 1, 2], 3)) for seed in range(40)}
+    assert len(orders) == 6
+
+
+def test_a_turn_in_a_smaller_round_counts_in_the_larger() -> None:
+    made = Turns(random.Random(1))
+    rotation(made, [0, 1, 2], 3)
+    made.took("c")
+    made.took("b")
+    assert IDS[made.next(IDS, [0, 1, 2])] == "a"
+
+
+def test_what_it_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_MAX_IDS", 4)
+    made = Turns(random.Random(1))
+    for name in "abcde":
+        made.took(name)
+    assert made.next(["e", "c", "a"], [0, 1, 2]) == 2
+    assert made.next(["e", "c"], [0, 1]) == 1
