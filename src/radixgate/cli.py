@@ -1,0 +1,145 @@
+"""The `radixgate` command: what it can do and what each part of it can be told."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from radixgate import log
+from radixgate.configs.command import Command
+from radixgate.configs.load import Settings, load
+from radixgate.errors import ConfigError, RadixgateError
+from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
+from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.demo_config import DemoConfig
+from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
+from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.up_config import UpConfig
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
+from radixgate.worker.server_config import ServerConfig
+
+EXIT_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command, and what runs it once its settings are read. `run` returns the exit code."""
+
+    command: Command
+    run: Callable[[Settings], int]
+
+
+# The imports inside these functions are of optional dependencies: a gateway needs no torch, and
+# only the bench draws progress bars.
+def _worker(settings: Settings) -> int:
+    from radixgate.worker.serve import run_worker
+
+    return run_worker(settings.of(EngineConfig), settings.of(ServerConfig))
+
+
+def _gateway(settings: Settings) -> int:
+    from radixgate.gateway.serve import run_gateway
+
+    return run_gateway(settings.of(GatewayConfig), settings.of(CacheAwareConfig))
+
+
+def _bench(settings: Settings) -> int:
+    from radixgate.loadgen.bench import run_bench
+
+    return run_bench(settings.of(BenchConfig))
+
+
+def _demo(settings: Settings) -> int:
+    from radixgate.loadgen.demo import run_demo
+
+    return run_demo(settings.of(DemoConfig))
+
+
+def _up(settings: Settings) -> int:
+    from radixgate.up import run_up
+
+    return run_up(settings.of(UpConfig))
+
+
+ENTRIES: Mapping[str, Entry] = {
+    entry.command.name: entry
+    for entry in (
+        Entry(
+            Command(
+                "up",
+                "Start a gateway and workers on this machine, and stop them together.",
+                {"up": UpConfig},
+            ),
+            _up,
+        ),
+        Entry(
+            Command(
+                "gateway",
+                "The front door: one address for a fleet of workers.",
+                {"gateway": GatewayConfig, "cache_aware": CacheAwareConfig},
+                GATEWAY_REFUSED,
+            ),
+            _gateway,
+        ),
+        Entry(
+            Command(
+                "worker",
+                "One replica of one model: engine, HTTP and gRPC server.",
+                {"engine": EngineConfig, "server": ServerConfig},
+                WORKER_REFUSED,
+            ),
+            _worker,
+        ),
+        Entry(
+            Command(
+                "bench",
+                "Load a server and report how it answered.",
+                {"bench": BenchConfig},
+                BENCH_REFUSED,
+            ),
+            _bench,
+        ),
+        Entry(
+            Command(
+                "demo",
+                "Show what routing by cache is worth, on two workers of this machine.",
+                {"demo": DemoConfig},
+            ),
+            _demo,
+        ),
+    )
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Bad settings give one line on stderr and exit code 2."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0 if words else EXIT_USAGE
+    entry = ENTRIES.get(words[0])
+    if entry is None:
+        print(
+            f"radixgate: no command {words[0]!r}; there are {', '.join(ENTRIES)}", file=sys.stderr
+        )
+        return EXIT_USAGE
+    log.set_up()
+    try:
+        return entry.run(load(entry.command, words[1:]))
+    except ConfigError as error:
+        print(f"radixgate {words[0]}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except RadixgateError as error:
+        print(f"radixgate {words[0]}: {error}", file=sys.stderr)
+        return 1
+
+
+def _overview() -> str:
+    lines = ["radixgate COMMAND [--help] [flags]", ""]
+    lines += [f"  {name:<9}{entry.command.about}" for name, entry in ENTRIES.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
