@@ -52,7 +52,7 @@ class EngineCore:
         self._outbox = Outbox()
         self._replies = Replies(self._outbox, clock, config.weight_version)
         self._tally = Tally()
-        self._held = 0  # choices that wait for the first of their request
+        self._held = 0  # choices in phase HELD
         self._idle = True
 
     # ------------------------------------------------------------------ commands
@@ -175,15 +175,19 @@ class EngineCore:
             raise QueueFull(f"{self._waiting()} requests wait already, at most {limit} may")
         self._tally.requests += 1
         self._live.add(request)
-        first, *others = request.sequences
-        self._held += len(others)
+        self._held += len(request.sequences)
         for sequence in request.sequences:
             end = sequence.begin()
             if end is not None:
                 self._end(sequence, end)
+        first = request.sequences[0]
         if first.phase is Phase.HELD:
             self._changes.announce(request, self._memory)
-            self._scheduler.add(first)
+            self._let_in(first)
+
+    def _let_in(self, sequence: TokenSequence) -> None:
+        self._held -= 1
+        self._scheduler.add(sequence)
 
     def _admitted(self, sequence: TokenSequence) -> None:
         self._tally.admitted(sequence)
@@ -199,8 +203,7 @@ class EngineCore:
         self._changes.settle(request)
         for other in request.sequences:
             if other.phase is Phase.HELD:
-                self._held -= 1
-                self._scheduler.add(other)
+                self._let_in(other)
         if request.scoring:
             self._end(sequence, LENGTH)
 

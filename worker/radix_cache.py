@@ -65,6 +65,11 @@ class RadixCache:
         self._ticks = 0
         self._serials = 0
 
+    @property
+    def namespaces(self) -> int:
+        """How many namespaces have a tree."""
+        return len(self._roots)
+
     # ------------------------------------------------------------------ finding
 
     def cached_tokens(self, namespace: Namespace, tokens: bytes) -> int:
