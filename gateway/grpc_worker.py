@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import grpc
 
@@ -22,7 +23,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.text.prompt_encoder import PromptEncoder
 
-TOKENS = "tokens"
+TOKENS: Literal["tokens"] = "tokens"
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 _MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
 _CHANNEL_OPTIONS = (
@@ -61,7 +62,7 @@ class GrpcWorker:
         self._address = address
         self._parts = parts
         self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
-        self._stub = rpc.WorkerStub(self._channel)
+        self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._reading: asyncio.Task[PromptEncoder] | None = None
