@@ -1,0 +1,25 @@
+"""What the fleet is asked: which worker shall take this prompt?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from radixgate.fleet.identity import MirrorKey
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request as far as routing needs it.
+
+    `blocks` holds the prompt's ids under every mirror of the model; a mirror that is not named
+    counts as cold. `fingerprint` is a hash of the whole prompt: it tells a prompt that comes again
+    from one that differs only behind its last whole block. 0: unknown, then length decides.
+    """
+
+    model: str | None  # None or "": the only one there is
+    prompt_tokens: int
+    blocks: Mapping[MirrorKey, Sequence[int]]
+    session: str | None = None
+    group: str | None = None
+    tenant: str | None = None
+    priority: int = 0
+    fingerprint: int = 0

@@ -1,0 +1,264 @@
+"""The fleet's books: who is there, what is in flight, and who takes the next request."""
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from radixgate.clock import Clock
+from radixgate.configs.declare import knob
+from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, WorkerFailed
+from radixgate.fleet.ask import Ask
+from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
+from radixgate.fleet.lease import Lease, Outcome, Stake
+from radixgate.fleet.lineup import Lineup, SharedMirror, prompt_of
+from radixgate.fleet.load_report import LoadReport
+from radixgate.fleet.recent_prompts import RecentPrompts
+from radixgate.fleet.worker_record import WorkerRecord, WorkerView
+from radixgate.policies.base import Policy, RouteRequest
+from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
+
+__all__ = [
+    "Ask",
+    "Fleet",
+    "FleetConfig",
+    "Lease",
+    "LoadReport",
+    "MirrorKey",
+    "Outcome",
+    "WorkerIdentity",
+    "WorkerState",
+    "WorkerView",
+]
+
+# A dispatched prompt counts as cached for three times the time it should take, in these bounds.
+_EXPECT_TIMES_TTFT = 3.0
+_EXPECT_AT_LEAST_S = 2.0
+_EXPECT_AT_MOST_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetConfig:
+    """What the fleet assumes where nothing is known."""
+
+    prefill_speed_guess: float = knob(
+        1_000.0,
+        help="prompt tokens a worker computes, taken while no worker of its model has told",
+        unit="tokens/s",
+    )
+    mirror: MirrorConfig = field(default_factory=MirrorConfig)
+
+
+class Fleet:
+    """All workers of a gateway or a simulation. Not thread-safe; does no I/O.
+
+    Leases are the only way into the counts, and each leaves them exactly once.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        rng: random.Random,
+        config: FleetConfig | None = None,
+    ) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._rng = rng
+        self._config = config or FleetConfig()
+        self._records: dict[str, WorkerRecord] = {}
+        self._models: Counter[str] = Counter()  # workers by model; none of zero
+        self._mirrors: dict[MirrorKey, SharedMirror] = {}
+        self._ready: dict[str, list[WorkerRecord]] = {}  # by model; made when first asked for
+
+    # ------------------------------------------------------------ who is there
+
+    def admit(self, identity: WorkerIdentity) -> None:
+        """A worker joins, cold and in state JOINING, also if one of this id was there."""
+        self.remove(identity.id)
+        self._records[identity.id] = WorkerRecord(identity)
+        self._models[identity.model] += 1
+        shared = self._mirrors.get(identity.mirror)
+        if shared is None:
+            mirror = RadixMirror(self._clock, self._config.mirror)
+            shared = self._mirrors[identity.mirror] = SharedMirror(mirror, RecentPrompts())
+        shared.mirror.add_worker(
+            identity.id,
+            reports_kv=identity.reports_kv,
+            capacity_blocks=identity.mirror.capacity_blocks(identity.capacity_tokens),
+        )
+
+    def set_state(self, worker_id: str, state: WorkerState) -> None:
+        """Raises WorkerFailed if there is no such worker."""
+        record = self._record(worker_id)
+        record.state = state
+        self._ready.pop(record.identity.model, None)
+
+    def remove(self, worker_id: str) -> None:
+        """The worker leaves and its blocks are forgotten; twice is harmless.
+
+        Leases it holds stay valid and change nothing any more.
+        """
+        record = self._records.pop(worker_id, None)
+        if record is None:
+            return
+        model, key = record.identity.model, record.identity.mirror
+        self._ready.pop(model, None)
+        self._models -= Counter((model,))
+        self._mirrors[key].mirror.remove_worker(worker_id)
+        if all(other.identity.mirror != key for other in self._records.values()):
+            del self._mirrors[key]
+
+    def workers(self) -> tuple[WorkerView, ...]:
+        """Every worker, in the order of joining. O(workers)."""
+        return tuple(map(self._view, self._records.values()))
+
+    def worker(self, worker_id: str) -> WorkerView | None:
+        """One worker; None: there is none of this id. O(1)."""
+        record = self._records.get(worker_id)
+        return self._view(record) if record else None
+
+    def models(self) -> frozenset[str]:
+        """What the workers serve, whatever their state."""
+        return frozenset(self._models)
+
+    def mirrors_of(self, model: str) -> tuple[MirrorKey, ...]:
+        """The mirrors under which a prompt for this model needs block ids."""
+        return tuple(key for key in self._mirrors if key.model == model)
+
+    def mirror_of(self, worker_id: str) -> RadixMirror:
+        """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""
+        return self._mirrors[self._record(worker_id).identity.mirror].mirror
+
+    # ------------------------------------------------------------ what they say
+
+    def report_load(self, worker_id: str, report: LoadReport) -> None:
+        """Enter a report; one of a worker that is gone is ignored."""
+        record = self._records.get(worker_id)
+        if record is None:
+            return
+        record.report = report
+        record.reported_at = self._clock.now()
+        record.speed.add(report)
+
+    # ------------------------------------------------------------ who takes it
+
+    def lease(self, ask: Ask, exclude: Collection[str] = ()) -> Lease:
+        """Choose a ready worker that is not in `exclude`, and enter the request for it.
+
+        O(workers + blocks). Raises RequestError if no model is named and there are several,
+        UnknownModel with the list of models, NoWorkerAvailable if none is ready or left.
+        """
+        model = self._model_of(ask.model)
+        records = self._ready_workers(model)
+        if exclude:
+            records = [record for record in records if record.identity.id not in exclude]
+        if not records:
+            raise self._nobody(model, exclude)
+        lineup = Lineup(ask, records, self._mirrors, self._clock.now())
+        request = RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+        choice = self._policy.choose(request, lineup.candidates())
+        record = records[choice.index]
+        cached = lineup.cached_tokens()[choice.index]
+        self._remember(ask)
+        key = record.identity.mirror
+        blocks = ask.blocks.get(key, ())
+        ttft_s = self._predict_ttft(record, ask.prompt_tokens - cached)
+        mirror = self._mirrors[key].mirror
+        keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
+        placement = mirror.expect(record.identity.id, blocks, keep_s)
+        stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
+        return Lease(record, choice, stake, mirror, placement)
+
+    def check(self) -> None:
+        """Assert that counts are possible and mirrors consistent. O(everything)."""
+        for record in self._records.values():
+            assert record.in_flight >= 0
+            assert record.tokens_in_flight >= record.uncached_tokens_in_flight >= 0
+            assert record.identity.mirror in self._mirrors
+        for shared in self._mirrors.values():
+            shared.mirror.check()
+
+    def _model_of(self, name: str | None) -> str:
+        models = self._models
+        if not models:
+            raise NoWorkerAvailable("no worker has joined yet")
+        if name and name not in models:
+            raise UnknownModel(
+                f"no worker serves the model {name!r:.200}; there are: {_listed(models)}",
+                param="model",
+                code="model_not_found",
+            )
+        if not name and len(models) > 1:
+            raise RequestError(f"name a model: {_listed(models)}", param="model")
+        return name or next(iter(models))
+
+    def _ready_workers(self, model: str) -> Sequence[WorkerRecord]:
+        ready = self._ready.get(model)
+        if ready is None:
+            ready = [
+                record
+                for record in self._records.values()
+                if record.identity.model == model and record.state is WorkerState.READY
+            ]
+            # Each gateway sees the fleet in an order of its own: a policy that leans to the first
+            # of equals does not make all of them lean to the same worker.
+            self._rng.shuffle(ready)
+            self._ready[model] = ready
+        return ready
+
+    def _nobody(self, model: str, exclude: Collection[str]) -> NoWorkerAvailable:
+        states = Counter(
+            record.state.value
+            for record in self._records.values()
+            if record.identity.model == model
+        )
+        counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        tried = f"; {len(exclude)} have been tried" if exclude else ""
+        return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")
+
+    def _remember(self, ask: Ask) -> None:
+        for key in ask.blocks:
+            if key in self._mirrors:
+                self._mirrors[key].recent.add(prompt_of(ask, key))
+
+    def _predict_ttft(self, record: WorkerRecord, uncached_tokens: int) -> float:
+        report = record.fresh_report(self._clock.now())
+        queued = max(
+            record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
+        )
+        speed = record.speed.tokens_per_s or self._usual_speed(record.identity.model)
+        return (queued + uncached_tokens) / speed
+
+    def _usual_speed(self, model: str) -> float:
+        speeds = [
+            record.speed.tokens_per_s
+            for record in self._records.values()
+            if record.identity.model == model and record.speed.tokens_per_s
+        ]
+        return statistics.median(speeds) if speeds else self._config.prefill_speed_guess
+
+    def _record(self, worker_id: str) -> WorkerRecord:
+        record = self._records.get(worker_id)
+        if record is None:
+            raise WorkerFailed(f"there is no worker {worker_id!r:.200} in the fleet")
+        return record
+
+    def _view(self, record: WorkerRecord) -> WorkerView:
+        mirror = self._mirrors[record.identity.mirror].mirror
+        return WorkerView(
+            identity=record.identity,
+            state=record.state,
+            in_flight=record.in_flight,
+            tokens_in_flight=record.tokens_in_flight,
+            uncached_tokens_in_flight=record.uncached_tokens_in_flight,
+            report=record.fresh_report(self._clock.now()),
+            prefill_tokens_per_s=record.speed.tokens_per_s,
+            blocks=mirror.blocks_of(record.identity.id),
+            drift=replace(record.drift),
+        )
+
+
+def _listed(models: Collection[str]) -> str:
+    return ", ".join(sorted(models))

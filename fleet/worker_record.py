@@ -1,0 +1,65 @@
+"""One worker's page in the fleet's books."""
+
+from dataclasses import dataclass, field
+
+from radixgate.fleet.identity import WorkerIdentity, WorkerState
+from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
+from radixgate.radix_mirror.mirror import WorkerBlocks
+
+
+@dataclass(slots=True)
+class Drift:
+    """Cached tokens as predicted at dispatch, against what the worker's replies told."""
+
+    answers: int = 0
+    predicted_tokens: int = 0
+    cached_tokens: int = 0
+    error_tokens: int = 0  # sum of absolute differences
+
+    def add(self, predicted: int, cached: int) -> None:
+        self.answers += 1
+        self.predicted_tokens += predicted
+        self.cached_tokens += cached
+        self.error_tokens += abs(predicted - cached)
+
+
+@dataclass(slots=True, eq=False)
+class WorkerRecord:
+    """What this gateway counts of a worker and what the worker says. Changed by Fleet and Lease."""
+
+    identity: WorkerIdentity
+    state: WorkerState = WorkerState.JOINING
+    in_flight: int = 0  # requests dispatched and not ended
+    tokens_in_flight: int = 0  # their prompt tokens
+    uncached_tokens_in_flight: int = 0  # of those, what is computed before the first output
+    report: LoadReport | None = None
+    reported_at: float = float("-inf")
+    speed: PrefillSpeed = field(default_factory=PrefillSpeed)
+    drift: Drift = field(default_factory=Drift)
+
+    def fresh_report(self, now: float) -> LoadReport | None:
+        """The last report; None once it is older than two seconds."""
+        return self.report if now - self.reported_at <= REPORT_MAX_AGE_S else None
+
+    def kv_share_used(self, report: LoadReport | None) -> float | None:
+        """As reported; else our own tokens over the capacity; None if that is not known."""
+        reported = report.kv_share_used if report else None
+        capacity = self.identity.capacity_tokens
+        if reported is not None or not capacity:
+            return reported
+        return min(1.0, self.tokens_in_flight / capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """A worker as the admin API and the metrics show it."""
+
+    identity: WorkerIdentity
+    state: WorkerState
+    in_flight: int
+    tokens_in_flight: int
+    uncached_tokens_in_flight: int
+    report: LoadReport | None  # None: none yet, or too old
+    prefill_tokens_per_s: float | None  # None: not measured yet
+    blocks: WorkerBlocks
+    drift: Drift
