@@ -1,0 +1,47 @@
+"""What the command line answers to words it does not know."""
+
+import pytest
+
+from radixgate.cli import ENTRIES, main
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        pytest.param(
+            ["worker", "--page-sise", "4"],
+            "radixgate worker: --page-sise: radixgate worker has no such flag; nearest is"
+            " --page-size",
+            id="unknown flag",
+        ),
+        pytest.param(
+            ["worker", "--nnodes", "4"],
+            "radixgate worker: --nnodes 4: one worker is one node",
+            id="refused flag",
+        ),
+        pytest.param(
+            ["gateway", "--port", "many"],
+            "radixgate gateway: --port: expected an integer, not 'many'",
+            id="wrong value",
+        ),
+        pytest.param(
+            ["serve"],
+            f"radixgate: no command 'serve'; there are {', '.join(ENTRIES)}",
+            id="unknown command",
+        ),
+    ],
+)
+def test_bad_settings_give_one_line_and_exit_code_2(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    assert capsys.readouterr().err == message + "\n"
+
+
+@pytest.mark.parametrize("argv", [["--help"], []], ids=["asked for", "no command"])
+def test_the_commands_are_listed(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == (0 if argv else 2)
+    text = capsys.readouterr().out
+    for name, entry in ENTRIES.items():
+        assert name in text
+        assert entry.command.about in text
