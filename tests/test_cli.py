@@ -2,7 +2,14 @@
 
 import pytest
 
+from radixgate import log
 from radixgate.cli import ENTRIES, main
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of the process is pytest's; other tests read it."""
+    monkeypatch.setattr(log, "set_up", lambda: None)
 
 
 @pytest.mark.parametrize(
