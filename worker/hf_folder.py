@@ -1,9 +1,9 @@
 """Reads a model from a folder as Hugging Face lays it out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import torch
@@ -11,11 +11,11 @@ import torch
 from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
 from radixgate.worker.checkpoint import HEAD, check_shapes
+from radixgate.worker.hf_config import Json, read_hf_config
 from radixgate.worker.model_config import ModelConfig
 from radixgate.worker.tensor_files import TensorFiles, TensorSubset
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 
 class _Index(msgspec.Struct):
@@ -47,68 +47,9 @@ def read_folder(folder: Path) -> HfFolder:
     Reads headers only. Raises ModelError that names the file and what is wrong in it.
     """
     raw = _json(folder / "config.json", Json)
-    kind = raw.get("model_type")
-    if kind not in CONFIG_READERS:
-        known = ", ".join(CONFIG_READERS)
-        raise ModelError(f"{folder}: model_type {kind!r} is not supported, only {known}")
-    if "quantization_config" in raw:
-        raise ModelError(f"{folder}: quantization_config: quantized weights are not supported")
-    config = CONFIG_READERS[kind](raw, folder)
+    config = read_hf_config(raw, folder)
     files = _weight_files(folder)
     return HfFolder(config, _bundle(folder, raw), _tensors(files, config, folder), files)
-
-
-def _llama_config(raw: Json, folder: Path) -> ModelConfig:
-    activation = raw.get("hidden_act", "silu")
-    if activation != "silu":
-        raise ModelError(f"{folder}: hidden_act {activation!r} is not supported, only 'silu'")
-    if raw.get("mlp_bias"):
-        raise ModelError(f"{folder}: mlp_bias is not supported")
-    heads = _need(raw, "num_attention_heads", folder)
-    hidden = _need(raw, "hidden_size", folder)
-    rope = _rope(raw)
-    bias = bool(raw.get("attention_bias"))
-    try:
-        return ModelConfig(
-            architecture="llama",
-            vocab_size=_need(raw, "vocab_size", folder),
-            hidden_size=hidden,
-            layers=_need(raw, "num_hidden_layers", folder),
-            heads=heads,
-            kv_heads=raw.get("num_key_value_heads") or heads,
-            head_dim=raw.get("head_dim") or hidden // heads,
-            intermediate_size=_need(raw, "intermediate_size", folder),
-            rope_base=float(rope.pop("rope_theta", 10_000.0)),
-            rms_eps=float(raw.get("rms_norm_eps", 1e-6)),
-            context_length=_need(raw, "max_position_embeddings", folder),
-            tied_embeddings=bool(raw.get("tie_word_embeddings", False)),
-            rope_scaling=rope if rope.get("rope_type", "default") != "default" else None,
-            attention_bias=bias,
-            attention_output_bias=bias,
-        )
-    except (TypeError, ValueError, ZeroDivisionError) as exc:
-        raise ModelError(f"{folder}/config.json: {exc}") from exc
-
-
-# By model_type. Each knows the defaults that its family leaves out of config.json.
-CONFIG_READERS: dict[str, Callable[[Json, Path], ModelConfig]] = {"llama": _llama_config}
-
-
-def _rope(raw: Json) -> Json:
-    """Base and scaling as one object: newer files have it so, older ones in two places."""
-    rope = dict(raw.get("rope_parameters") or raw.get("rope_scaling") or {})
-    if "type" in rope:
-        rope.setdefault("rope_type", rope.pop("type"))
-    if "rope_theta" in raw:
-        rope.setdefault("rope_theta", raw["rope_theta"])
-    return rope
-
-
-def _need(raw: Json, key: str, folder: Path) -> int:
-    value = raw.get(key)
-    if not isinstance(value, int):
-        raise ModelError(f"{folder}/config.json: {key} is {value!r}, a number is needed")
-    return value
 
 
 def _weight_files(folder: Path) -> tuple[Path, ...]:

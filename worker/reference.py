@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from radixgate.worker.model_config import ModelConfig
-from radixgate.worker.rope import inverse_frequencies
+from radixgate.worker.rope_scaling import attention_factor, inverse_frequencies
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -74,7 +74,8 @@ def _attention(config: ModelConfig, weights: _Layer, x: torch.Tensor) -> torch.T
 
 def _rotated(config: ModelConfig, x: torch.Tensor) -> torch.Tensor:
     angles = torch.outer(torch.arange(len(x)).double(), inverse_frequencies(config))
-    cos, sin = angles.cos().float()[:, None], angles.sin().float()[:, None]
+    factor = attention_factor(config)
+    cos, sin = (factor * angles.cos()).float()[:, None], (factor * angles.sin()).float()[:, None]
     first, second = x.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from paged_world import LLAMA3_SCALING
 from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
 from radixgate.text.tokenizer import Tokenizer
@@ -79,7 +80,7 @@ def test_weights_and_config_make_the_identity_and_the_place_does_not(tmp_path: P
         pytest.param({"rope_theta": None}, {"rope_base": 10_000.0}, id="base-default"),
         pytest.param(
             {"rope_scaling": {"type": "linear", "factor": 2.0}},
-            {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+            {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "context_length": 512},
             id="older-scaling",
         ),
         pytest.param(
@@ -88,8 +89,8 @@ def test_weights_and_config_make_the_identity_and_the_place_does_not(tmp_path: P
             id="newer-base",
         ),
         pytest.param(
-            {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}, "rope_theta": 5e5},
-            {"rope_base": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
+            {"rope_scaling": LLAMA3_SCALING, "rope_theta": 5e5},
+            {"rope_base": 5e5, "rope_scaling": LLAMA3_SCALING},
             id="llama3",
         ),
     ],
