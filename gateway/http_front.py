@@ -8,7 +8,7 @@ order.
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, RequestError
@@ -90,9 +90,9 @@ class FrontConnection(asyncio.Protocol):
     # ------------------------------------------------------------ from the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
         self._front.connections.add(self)
         self._front.deadlines.watch(self)
         self._wait(self._limits.idle_timeout_s)

@@ -1,9 +1,9 @@
 """What the gateway counts. Counting is an addition; Prometheus's own types are built when asked."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -43,19 +43,14 @@ class FinalOutcome(StrEnum):
     REJECTED = "rejected"  # no worker could take it
 
 
-class WorkerRow(Protocol):
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
     """A worker as its gauges show it."""
 
     id: str
     state: str
     in_flight: int
     mirror_blocks: int
-
-
-class WorkerRows(Protocol):
-    def rows(self) -> Sequence[WorkerRow]:
-        """The present workers: a removed one's series go with it."""
-        ...
 
 
 class Buckets:
@@ -87,8 +82,8 @@ class Buckets:
 class GatewayMetrics(Collector):
     """The counters of one gateway, all plain numbers, changed on the event loop only."""
 
-    def __init__(self, workers: WorkerRows) -> None:
-        self._workers = workers
+    def __init__(self, read_workers: Callable[[], Sequence[WorkerRow]]) -> None:
+        self._read_workers = read_workers  # the present ones: a removed one's series go with it
         self.requests = dict.fromkeys(FinalOutcome, 0)
         self.attempts = 0
         self.retries = 0
@@ -124,9 +119,6 @@ class GatewayMetrics(Collector):
     def worker_failed(self, worker_id: str) -> None:
         self.worker_failures[worker_id] = self.worker_failures.get(worker_id, 0) + 1
 
-    def forget_worker(self, worker_id: str) -> None:
-        self.worker_failures.pop(worker_id, None)
-
     def exposition(self) -> bytes:
         """The text that a Prometheus server scrapes."""
         registry = CollectorRegistry(auto_describe=False)
@@ -134,6 +126,10 @@ class GatewayMetrics(Collector):
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
+        rows = self._read_workers()
+        present = {row.id for row in rows}
+        for gone in self.worker_failures.keys() - present:
+            del self.worker_failures[gone]
         yield _by_label(
             "radixgate_requests",
             "Requests by how they ended",
@@ -174,23 +170,24 @@ class GatewayMetrics(Collector):
         yield self.duration.family(
             "radixgate_request_duration_seconds", "From the whole request to the answer's last byte"
         )
-        yield from self._worker_gauges()
+        yield from _worker_gauges(rows)
 
-    def _worker_gauges(self) -> Iterator[Metric]:
-        load = GaugeMetricFamily(
-            "radixgate_worker_in_flight", "Requests sent there and not ended", labels=["worker"]
-        )
-        blocks = GaugeMetricFamily(
-            "radixgate_mirror_blocks", "Blocks the mirror holds for a worker", labels=["worker"]
-        )
-        state = GaugeMetricFamily(
-            "radixgate_worker_state", "1 for the state a worker is in", labels=["worker", "state"]
-        )
-        for row in self._workers.rows():
-            load.add_metric([row.id], row.in_flight)
-            blocks.add_metric([row.id], row.mirror_blocks)
-            state.add_metric([row.id, row.state], 1)
-        yield from (load, blocks, state)
+
+def _worker_gauges(rows: Sequence[WorkerRow]) -> Iterator[Metric]:
+    load = GaugeMetricFamily(
+        "radixgate_worker_in_flight", "Requests sent there and not ended", labels=["worker"]
+    )
+    blocks = GaugeMetricFamily(
+        "radixgate_mirror_blocks", "Blocks the mirror holds for a worker", labels=["worker"]
+    )
+    state = GaugeMetricFamily(
+        "radixgate_worker_state", "1 for the state a worker is in", labels=["worker", "state"]
+    )
+    for row in rows:
+        load.add_metric([row.id], row.in_flight)
+        blocks.add_metric([row.id], row.mirror_blocks)
+        state.add_metric([row.id, row.state], 1)
+    yield from (load, blocks, state)
 
 
 def _by_label(name: str, help: str, label: str, values: dict[str, int]) -> CounterMetricFamily:

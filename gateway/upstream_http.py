@@ -1,7 +1,7 @@
 """Raw HTTP/1.1 connections to one worker, kept alive and used again, the last one first."""
 
 import asyncio
-from typing import Protocol
+from typing import Protocol, cast
 
 import httptools
 
@@ -89,8 +89,8 @@ class UpstreamConnection(asyncio.Protocol):
     # ------------------------------------------------------------ from the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

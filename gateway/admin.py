@@ -1,0 +1,194 @@
+"""Everything but generations: an ordinary aiohttp application on the gateway's port.
+
+Each answer closes its connection, so that a client's pool never sends a generation down a
+connection that was handed over to this application.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from aiohttp import web
+
+from radixgate import __version__
+from radixgate.errors import NoWorkerAvailable, RequestError
+from radixgate.fleet.fleet import Fleet
+from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
+from radixgate.gateway.worker_rows import worker_row
+from radixgate.gateway.workers import Member, Workers
+from radixgate.proto.fields import Fields, decode_object
+from radixgate.proto.http_errors import errors_as_json
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(slots=True)
+class Admin:
+    """The handlers, and what they look at."""
+
+    workers: Workers
+    fleet: Fleet
+    metrics: GatewayMetrics
+    policy: str
+    draining: bool = False
+    started_at: float = 0.0  # seconds since the epoch
+
+    def application(self, max_body_bytes: int) -> web.Application:
+        app = web.Application(
+            client_max_size=max_body_bytes, middlewares=[close_after_answer, errors_as_json]
+        )
+        app.add_routes(
+            [
+                web.get("/health", self.health),
+                web.get("/readiness", self.readiness),
+                web.get("/v1/models", self.models),
+                web.get("/get_model_info", self.model_info),
+                web.get("/get_server_info", self.server_info),
+                web.get("/metrics", self.exposition),
+                web.get("/workers", self.list_workers),
+                web.post("/workers", self.add_worker),
+                web.get("/workers/{name:.+}", self.show_worker),
+                web.delete("/workers/{name:.+}", self.remove_worker),
+                web.route("*", "/flush_cache", self.flush_cache),
+                web.post("/abort_request", self.abort_request),
+            ]
+        )
+        # A POST never comes here; other methods learn what is allowed.
+        app.add_routes([web.post(path.decode(), _misrouted) for path in sorted(HOT_PATHS)])
+        return app
+
+    # ------------------------------------------------------------ how it is
+
+    async def health(self, request: web.Request) -> web.Response:
+        """The process lives; whether it can answer is /readiness."""
+        return _json({"status": "ok"})
+
+    async def readiness(self, request: web.Request) -> web.Response:
+        ready = len(self.workers.ready())
+        good = ready > 0 and not self.draining
+        state = "draining" if self.draining else "ready" if good else "no worker is ready"
+        return _json({"status": state, "ready_workers": ready}, 200 if good else 503)
+
+    async def exposition(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.metrics.exposition(), headers={"content-type": _METRICS_TYPE})
+
+    async def models(self, request: web.Request) -> web.Response:
+        names = sorted({one.identity.model for one in self.workers.ready() if one.identity})
+        data = [
+            {
+                "id": name,
+                "object": "model",
+                "created": int(self.started_at),
+                "owned_by": "radixgate",
+                "root": name,
+            }
+            for name in names
+        ]
+        return _json({"object": "list", "data": data})
+
+    async def model_info(self, request: web.Request) -> web.Response:
+        """Of the first ready worker that has an answer: SGLang's clients expect one model."""
+        for member in self.workers.ready():
+            result = await member.handle.info("/get_model_info")
+            if result.ok and isinstance(result.answer, dict):
+                return _json(result.answer)
+            if member.identity is not None:
+                model = member.identity.model
+                return _json({"model_path": model, "served_model_name": model})
+        raise NoWorkerAvailable("no worker is ready")
+
+    async def server_info(self, request: web.Request) -> web.Response:
+        """The first ready worker's answer, as SGLang's clients read it, and all by id."""
+        ready = self.workers.ready()
+        results = await asyncio.gather(
+            *(member.handle.info("/get_server_info") for member in ready)
+        )
+        answers = {
+            member.address.id: result.answer
+            for member, result in zip(ready, results, strict=True)
+            if result.ok and isinstance(result.answer, dict)
+        }
+        first = next(iter(answers.values()), {})
+        own = {"version": __version__, "policy": self.policy, "workers": len(ready)}
+        return _json({**first, "gateway": own, "workers": answers})
+
+    # ------------------------------------------------------------ workers
+
+    async def list_workers(self, request: web.Request) -> web.Response:
+        rows = [worker_row(member, self.fleet) for member in self.workers.members()]
+        return _json({"workers": rows, "total": len(rows)})
+
+    async def show_worker(self, request: web.Request) -> web.Response:
+        return _json(worker_row(self._named(request), self.fleet))
+
+    async def add_worker(self, request: web.Request) -> web.Response:
+        url = Fields(decode_object(await request.read())).text("url")
+        if not url:
+            raise RequestError('url is missing: {"url": "http://host:port"}', param="url")
+        return _json(worker_row(self.workers.add(url), self.fleet))
+
+    async def remove_worker(self, request: web.Request) -> web.Response:
+        member = self.workers.remove(self._named(request).address.id)
+        return _json(
+            {"id": member.address.id, "state": "draining" if member.leaving else "removed"}
+        )
+
+    def _named(self, request: web.Request) -> Member:
+        return self.workers.find(request.match_info["name"])
+
+    # ------------------------------------------------------------ orders to workers
+
+    async def flush_cache(self, request: web.Request) -> web.Response:
+        results = await self._order_all(lambda handle: handle.flush_cache())
+        # As SGLang has it: a worker that is busy refuses, and the caller may try again.
+        return _order_answer(results, all(result.ok for result in results.values()))
+
+    async def abort_request(self, request: web.Request) -> web.Response:
+        """To every worker: a rid is known only to the one that runs it."""
+        order = Fields(decode_object(await request.read()))
+        rid = order.text("rid")
+        if not rid and not order.flag("abort_all"):
+            raise RequestError("give a rid, or abort_all: true", param="rid")
+        target = None if order.flag("abort_all") else rid
+        results = await self._order_all(lambda handle: handle.abort_request(target))
+        return _order_answer(results, any(result.ok for result in results.values()))
+
+    async def _order_all(
+        self, order: Callable[[WorkerHandle], Awaitable[OrderResult]]
+    ) -> Mapping[str, OrderResult]:
+        ready = self.workers.ready()
+        if not ready:
+            raise NoWorkerAvailable("no worker is ready")
+        results = await asyncio.gather(*(order(member.handle) for member in ready))
+        return {member.address.id: result for member, result in zip(ready, results, strict=True)}
+
+
+def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Response:
+    workers = {
+        worker_id: {"success": result.ok, "message": result.message}
+        for worker_id, result in results.items()
+    }
+    return _json({"success": success, "workers": workers}, 200 if success else 409)
+
+
+@web.middleware
+async def close_after_answer(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    answer = await handler(request)
+    answer.force_close()
+    return answer
+
+
+async def _misrouted(request: web.Request) -> web.Response:
+    # Only behind an admin request on a connection that is closing already.
+    raise RequestError("send this on a connection of its own")
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(value), status=status, content_type="application/json"
+    )

@@ -1,0 +1,53 @@
+"""When a worker counts as well: some checks in a row must agree before its state changes."""
+
+from dataclasses import dataclass
+
+from radixgate.gateway.config import GatewayConfig
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRule:
+    """How often a worker is checked, and how many results in a row are believed."""
+
+    interval_s: float
+    timeout_s: float
+    failures: int
+    successes: int
+
+    @classmethod
+    def of(cls, config: GatewayConfig) -> "HealthRule":
+        return cls(
+            config.health_check_interval_secs,
+            config.health_check_timeout_secs,
+            config.health_failure_threshold,
+            config.health_success_threshold,
+        )
+
+
+class Pulse:
+    """The checks of one worker, read with hysteresis. It begins down: nothing is known of it."""
+
+    def __init__(self, rule: HealthRule) -> None:
+        self._rule = rule
+        self._failures = 0
+        self._successes = 0
+        self.up = False
+
+    def succeeded(self) -> bool:
+        """A check went well. True if this brings the worker up."""
+        self._failures = 0
+        self._successes += 1
+        if self.up or self._successes < self._rule.successes:
+            return False
+        self.up = True
+        return True
+
+    def failed(self, *, refused: bool) -> bool:
+        """A check failed. True if this takes the worker down; a refused connection does at once,
+        as nothing but an absent process answers so."""
+        self._successes = 0
+        self._failures += 1
+        if not self.up or (self._failures < self._rule.failures and not refused):
+            return False
+        self.up = False
+        return True

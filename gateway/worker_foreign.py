@@ -1,0 +1,120 @@
+"""A foreign worker as the gateway knows it: any server with OpenAI's or SGLang's HTTP interface."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+
+from radixgate.errors import WorkerFailed
+from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
+from radixgate.gateway.asking import BYTES
+from radixgate.gateway.upstream_fetch import Fetched, fetch
+from radixgate.gateway.worker_address import WorkerAddress
+from radixgate.gateway.worker_handle import OrderResult
+from radixgate.gateway.worker_http import HttpWorkerClient
+
+# Where a server tells its model's name, the one that clients use first.
+_MODEL_KEYS = ("served_model_name", "model_id", "model_path")
+_NOT_THERE = (404, 405, 501)
+
+
+class ForeignWorker:
+    """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life."""
+
+    def __init__(self, address: WorkerAddress, client: HttpWorkerClient, timeout_s: float) -> None:
+        self._address = address
+        self._client = client
+        self._timeout_s = timeout_s
+        self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
+
+    @property
+    def client(self) -> HttpWorkerClient:
+        return self._client
+
+    async def probe(self) -> WorkerIdentity:
+        """Asks /health, and the first time who it is. Raises WorkerFailed until all is known."""
+        try:
+            health = await self._get("/health")
+            if not health.ok and health.status not in _NOT_THERE:
+                raise self._failure(f"/health answers {health.status}")
+            if self._identity is None:
+                self._identity = await self._discover()
+        except WorkerFailed:
+            self._identity = None
+            raise
+        return self._identity
+
+    async def run(self) -> None:
+        """Nothing goes on beside the probes: it reports neither KV nor load."""
+        await asyncio.Event().wait()
+
+    async def flush_cache(self) -> OrderResult:
+        return await self._order("/flush_cache", b"")
+
+    async def abort_request(self, rid: str | None) -> OrderResult:
+        order = {"abort_all": True, "rid": ""} if rid is None else {"rid": rid}
+        return await self._order("/abort_request", msgspec.json.encode(order))
+
+    async def info(self, path: str) -> OrderResult:
+        try:
+            answer = await self._get(path)
+        except WorkerFailed as error:
+            return OrderResult(False, error.message)
+        return _result(answer)
+
+    async def _order(self, path: str, body: bytes) -> OrderResult:
+        try:
+            answer = await fetch(self._client.pool, "POST", path, body, timeout_s=self._timeout_s)
+        except WorkerFailed as error:
+            return OrderResult(False, error.message)
+        return _result(answer)
+
+    async def _discover(self) -> WorkerIdentity:
+        info = await self._json("/get_server_info")
+        model = await self._model_name(info)
+        capacity = info.get("max_total_num_tokens")
+        instance = info.get("instance_id")
+        return WorkerIdentity(
+            id=self._address.id,
+            url=self._address.url,
+            kind="http",
+            model=model,
+            mirror=MirrorKey(model, BYTES, 0),
+            capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
+            weights_id=model,
+            instance_id=instance if isinstance(instance, str) else "",
+            reports_kv=False,
+        )
+
+    async def _model_name(self, server_info: Mapping[str, object]) -> str:
+        listed = (await self._json("/v1/models")).get("data")
+        first = listed[0] if isinstance(listed, list) and listed else None
+        if isinstance(first, dict) and isinstance(first.get("id"), str):
+            return str(first["id"])
+        for info in (server_info, await self._json("/get_model_info")):
+            for key in _MODEL_KEYS:
+                name = info.get(key)
+                if isinstance(name, str) and name:
+                    return name
+        raise self._failure("it does not say which model it serves")
+
+    async def _json(self, path: str) -> Mapping[str, object]:
+        """The object that `path` answers with; empty where there is no such path."""
+        answer = await self._get(path)
+        if answer.status in _NOT_THERE:
+            return {}
+        if not answer.ok:
+            raise self._failure(f"{path} answers {answer.status}")
+        value = answer.json()
+        return value if isinstance(value, dict) else {}
+
+    async def _get(self, path: str) -> Fetched:
+        return await fetch(self._client.pool, "GET", path, timeout_s=self._timeout_s)
+
+    def _failure(self, why: str) -> WorkerFailed:
+        return self._client.pool.failure(why)
+
+
+def _result(answer: Fetched) -> OrderResult:
+    text = answer.body[:200].decode("utf-8", "replace").strip()
+    return OrderResult(answer.ok, text or f"status {answer.status}", answer.json())
