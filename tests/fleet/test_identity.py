@@ -1,0 +1,59 @@
+"""Tokens and blocks, under both kinds of mirror."""
+
+import pytest
+
+from radixgate.fleet.identity import MirrorKey
+
+TOKENS = MirrorKey("m", "tokens", 16)
+BYTES = MirrorKey("m", "bytes", 0)
+
+
+@pytest.mark.parametrize(
+    ("depth", "prompt", "cached"),
+    [
+        pytest.param(0, 100, 0, id="cold"),
+        pytest.param(2, 100, 32, id="two-pages"),
+        pytest.param(6, 100, 96, id="all-whole-pages"),
+        pytest.param(2, 32, 16, id="not-the-last-token"),
+        pytest.param(2, 33, 32, id="but-all-before-it"),
+        pytest.param(1, 0, 0, id="empty-prompt"),
+    ],
+)
+def test_pages_are_worth_their_tokens(depth: int, prompt: int, cached: int) -> None:
+    assert TOKENS.cached_tokens(depth, prompt // 16, prompt) == cached
+
+
+@pytest.mark.parametrize(
+    ("depth", "cached"),
+    [
+        pytest.param(0, 0, id="cold"),
+        pytest.param(2, 128, id="half-of-a-kilobyte"),
+        pytest.param(4, 255, id="all-but-the-last-token"),
+    ],
+)
+def test_byte_blocks_are_worth_their_share_of_the_prompt(depth: int, cached: int) -> None:
+    assert BYTES.cached_tokens(depth, 4, 256) == cached
+
+
+def test_a_byte_prompt_without_blocks_is_cold() -> None:
+    assert BYTES.cached_tokens(0, 0, 40) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "cached", "depth"),
+    [
+        pytest.param(TOKENS, 47, 2, id="whole-pages"),
+        pytest.param(TOKENS, 10_000, 6, id="no-more-than-there-are"),
+        pytest.param(BYTES, 50, 3, id="by-share"),
+        pytest.param(BYTES, 10_000, 6, id="no-more-by-share"),
+    ],
+)
+def test_cached_tokens_cover_blocks(key: MirrorKey, cached: int, depth: int) -> None:
+    assert key.depth_of(cached, 6, 100) == depth
+
+
+def test_capacities_are_generous() -> None:
+    assert TOKENS.capacity_blocks(1_600) == 200
+    assert BYTES.capacity_blocks(1_600) == 50
+    assert TOKENS.capacity_blocks(None) is None
+    assert TOKENS.capacity_blocks(1) == 1

@@ -1,0 +1,104 @@
+"""A lease's counts and blocks: entered at once, left exactly once."""
+
+import pytest
+
+from books import Books
+from radixgate.fleet.fleet import Outcome
+from radixgate.fleet.worker_record import Drift
+
+
+def test_counts_are_entered_and_left_in_two_steps() -> None:
+    books = Books("a")
+    lease = books.lease("x" * 100)
+    assert books.counts("a") == (1, 100)
+    lease.first_output()
+    lease.first_output()
+    assert books.counts("a") == (1, 0)
+    lease.close(Outcome.OK)
+    lease.close(Outcome.FAILED)
+    lease.first_output()
+    assert books.counts("a") == (0, 0)
+
+
+def test_only_what_is_not_cached_queues() -> None:
+    books = Books("a")
+    books.warm("x" * 60, "a")
+    lease = books.lease("x" * 100)
+    assert (lease.predicted_cached_tokens, books.counts("a")) == (60, (1, 40))
+
+
+def test_the_last_token_is_never_cached() -> None:
+    books = Books("a")
+    books.warm("x" * 60, "a")
+    assert books.lease("x" * 60).predicted_cached_tokens == 59
+
+
+@pytest.mark.parametrize(
+    ("outcome", "after_first_output", "kept"),
+    [
+        pytest.param(Outcome.OK, True, True, id="answered"),
+        pytest.param(Outcome.OK, False, True, id="answered-in-one-piece"),
+        pytest.param(Outcome.ABORTED, True, True, id="client-left-an-answer"),
+        pytest.param(Outcome.ABORTED, False, False, id="client-left-the-queue"),
+        pytest.param(Outcome.FAILED, False, False, id="worker-broke-off"),
+        pytest.param(Outcome.FAILED, True, False, id="worker-broke-off-an-answer"),
+        pytest.param(Outcome.REFUSED, False, False, id="worker-refused"),
+    ],
+)
+@pytest.mark.parametrize(
+    "reports_kv", [pytest.param(True, id="events"), pytest.param(False, id="none")]
+)
+def test_what_was_not_computed_is_not_expected(
+    outcome: Outcome, after_first_output: bool, kept: bool, reports_kv: bool
+) -> None:
+    books = Books("a", reports_kv=reports_kv)
+    lease = books.lease("x" * 100)
+    if after_first_output:
+        lease.first_output()
+    lease.close(outcome)
+    assert books.lease("x" * 100).predicted_cached_tokens == (99 if kept else 0)
+    books.fleet.check()
+
+
+def test_drift_compares_prediction_and_reply() -> None:
+    books = Books("a")
+    books.warm("x" * 60, "a")
+    books.lease("x" * 100).close(Outcome.OK, cached_tokens=48)
+    books.lease("y" * 100).close(Outcome.OK, cached_tokens=4)
+    books.lease("z" * 100).close(Outcome.OK)
+    books.lease("z" * 100).close(Outcome.ABORTED, cached_tokens=9)
+    view = books.fleet.worker("a")
+    assert view is not None
+    assert view.drift == Drift(2, predicted_tokens=60, cached_tokens=52, error_tokens=16)
+
+
+def test_a_reply_corrects_what_is_believed_of_a_worker_without_events() -> None:
+    books = Books("a", reports_kv=False)
+    for text in ("o" * 50, "x" * 50):
+        books.warm(text, "a")
+        books.clock.advance(1)
+    books.lease("x" * 50).close(Outcome.OK, cached_tokens=0)
+    assert books.lease("o" * 50).predicted_cached_tokens == 0
+
+
+def test_a_lease_outlives_its_worker_and_its_successor_without_harm() -> None:
+    books = Books("a", "b")
+    lease = books.lease("x" * 100, ["b"])
+    books.join("a")
+    assert books.counts("a") == (0, 0)
+    other = books.lease("x" * 100, ["b"])
+    assert other.predicted_cached_tokens == 0
+    lease.first_output()
+    lease.close(Outcome.FAILED)
+    assert books.counts("a") == (1, 100)
+    assert books.lease("x" * 100, ["b"]).predicted_cached_tokens == 99
+    books.fleet.check()
+
+
+def test_a_lease_outlives_the_whole_model() -> None:
+    books = Books("a")
+    lease = books.lease("x" * 100)
+    books.fleet.remove("a")
+    lease.first_output()
+    lease.close(Outcome.OK, cached_tokens=0)
+    assert books.fleet.workers() == ()
