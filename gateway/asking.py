@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
@@ -15,7 +15,7 @@ from radixgate.proto.openai import parse_chat, parse_completion
 
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
-BYTES = "bytes"
+BYTES: Literal["bytes"] = "bytes"
 # What a token is worth where no tokenizer is known: English prose in common vocabularies.
 BYTES_A_TOKEN = 4
 

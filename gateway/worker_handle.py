@@ -1,4 +1,4 @@
-"""What the gateway needs of a worker besides answers: to know it, to watch it, to give it orders."""
+"""What the gateway needs of a worker besides answers: its identity, its watches, its obedience."""
 
 from dataclasses import dataclass
 from typing import Protocol

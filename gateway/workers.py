@@ -170,12 +170,19 @@ class Workers:
         member.identity = identity
         self.clients[identity.id] = member.handle.client
         self._set_state(member, WorkerState.READY)
-        if member.running is None:
-            member.running = asyncio.create_task(member.handle.run())
+        if member.running is None or member.running.done():
+            member.running = asyncio.create_task(self._run(member))
         _log.info(
             "worker ready",
             extra=fields(worker=identity.id, kind=identity.kind, model=identity.model),
         )
+
+    async def _run(self, member: Member) -> None:
+        try:
+            await member.handle.run()
+        except Exception:
+            # It is begun again when the worker is next admitted; until then it is served without.
+            _log.exception("a worker's streams ended", extra=fields(worker=member.address.id))
 
     def _set_state(self, member: Member, state: WorkerState) -> None:
         member.state = state
@@ -185,8 +192,8 @@ class Workers:
     # ------------------------------------------------------------ leaving
 
     def _in_flight(self, member: Member) -> int:
-        ids = {view.identity.id: view.in_flight for view in self._fleet.workers()}
-        return ids.get(member.address.id, 0)
+        view = self._fleet.worker(member.address.id)
+        return 0 if view is None else view.in_flight
 
     async def _drain(self, member: Member) -> None:
         waited_s = 0.0
