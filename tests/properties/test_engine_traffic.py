@@ -96,9 +96,8 @@ class Traffic(RuleBasedStateMachine):
         self.handles += 1
         resumed = min(resumed, tokens) if choices == 1 else 0
         given = expected_greedy(prompt, resumed)
-        self.engine.submit(
-            self.ears[ear], self.handles, prompt, prior=given, max_tokens=tokens, n=choices, **asked
-        )
+        asked |= Asked(prior=given, max_tokens=tokens, n=choices)
+        self.engine.submit(self.ears[ear], self.handles, prompt, **asked)
         self.asked[ear, self.handles] = Wanted(prompt, tokens, choices, given)
         self._look()
 

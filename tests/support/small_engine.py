@@ -1,7 +1,7 @@
 """A small engine core over HistoryModel, and the ear that listens to it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict, Unpack
 
 from asking import Asked, submit
@@ -131,6 +131,13 @@ class SmallEngine:
             if not self.step():
                 return steps
         raise AssertionError(f"still busy after {most} steps")
+
+    def run_until(self, reached: Callable[[], bool], most: int = 20_000) -> None:
+        """Step until it is so; fails if it never comes to be."""
+        for _ in range(most):
+            if reached():
+                return
+            assert self.step(), "nobody can go on, and it is not so"
 
     def answer(self, ids: Sequence[int], **asked: Unpack[Asked]) -> Ear:
         """One request alone, from start to end, as handle 1."""
