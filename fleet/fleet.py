@@ -12,10 +12,10 @@ from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, Work
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.lease import Lease, Outcome, Stake
-from radixgate.fleet.lineup import Lineup, SharedMirror, prompt_of
+from radixgate.fleet.lineup import Lineup, prompt_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.recent_prompts import RecentPrompts
-from radixgate.fleet.worker_record import WorkerRecord, WorkerView
+from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
 from radixgate.policies.base import Policy, RouteRequest
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
@@ -77,16 +77,17 @@ class Fleet:
     def admit(self, identity: WorkerIdentity) -> None:
         """A worker joins, cold and in state JOINING, also if one of this id was there."""
         self.remove(identity.id)
-        self._records[identity.id] = WorkerRecord(identity)
-        self._models[identity.model] += 1
-        shared = self._mirrors.get(identity.mirror)
+        key = identity.mirror
+        shared = self._mirrors.get(key)
         if shared is None:
             mirror = RadixMirror(self._clock, self._config.mirror)
-            shared = self._mirrors[identity.mirror] = SharedMirror(mirror, RecentPrompts())
+            shared = self._mirrors[key] = SharedMirror(key, mirror, RecentPrompts())
+        self._records[identity.id] = WorkerRecord(identity, shared)
+        self._models[identity.model] += 1
         shared.mirror.add_worker(
             identity.id,
             reports_kv=identity.reports_kv,
-            capacity_blocks=identity.mirror.capacity_blocks(identity.capacity_tokens),
+            capacity_blocks=key.capacity_blocks(identity.capacity_tokens),
         )
 
     def set_state(self, worker_id: str, state: WorkerState) -> None:
@@ -103,12 +104,12 @@ class Fleet:
         record = self._records.pop(worker_id, None)
         if record is None:
             return
-        model, key = record.identity.model, record.identity.mirror
+        model, shared = record.identity.model, record.shared
         self._ready.pop(model, None)
         self._models -= Counter((model,))
-        self._mirrors[key].mirror.remove_worker(worker_id)
-        if all(other.identity.mirror != key for other in self._records.values()):
-            del self._mirrors[key]
+        shared.mirror.remove_worker(worker_id)
+        if all(other.shared is not shared for other in self._records.values()):
+            del self._mirrors[shared.key]
 
     def workers(self) -> tuple[WorkerView, ...]:
         """Every worker, in the order of joining. O(workers)."""
@@ -129,7 +130,7 @@ class Fleet:
 
     def mirror_of(self, worker_id: str) -> RadixMirror:
         """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""
-        return self._mirrors[self._record(worker_id).identity.mirror].mirror
+        return self._record(worker_id).shared.mirror
 
     # ------------------------------------------------------------ what they say
 
@@ -156,16 +157,15 @@ class Fleet:
             records = [record for record in records if record.identity.id not in exclude]
         if not records:
             raise self._nobody(model, exclude)
-        lineup = Lineup(ask, records, self._mirrors, self._clock.now())
+        lineup = Lineup(ask, records, self._clock.now())
         request = RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
         choice = self._policy.choose(request, lineup.candidates())
         record = records[choice.index]
         cached = lineup.cached_tokens()[choice.index]
         self._remember(ask)
-        key = record.identity.mirror
-        blocks = ask.blocks.get(key, ())
+        blocks = ask.blocks.get(record.shared.key, ())
         ttft_s = self._predict_ttft(record, ask.prompt_tokens - cached)
-        mirror = self._mirrors[key].mirror
+        mirror = record.shared.mirror
         keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
         placement = mirror.expect(record.identity.id, blocks, keep_s)
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
@@ -176,7 +176,7 @@ class Fleet:
         for record in self._records.values():
             assert record.in_flight >= 0
             assert record.tokens_in_flight >= record.uncached_tokens_in_flight >= 0
-            assert record.identity.mirror in self._mirrors
+            assert self._mirrors[record.identity.mirror] is record.shared
         for shared in self._mirrors.values():
             shared.mirror.check()
 
@@ -246,7 +246,6 @@ class Fleet:
         return record
 
     def _view(self, record: WorkerRecord) -> WorkerView:
-        mirror = self._mirrors[record.identity.mirror].mirror
         return WorkerView(
             identity=record.identity,
             state=record.state,
@@ -255,7 +254,7 @@ class Fleet:
             uncached_tokens_in_flight=record.uncached_tokens_in_flight,
             report=record.fresh_report(self._clock.now()),
             prefill_tokens_per_s=record.speed.tokens_per_s,
-            blocks=mirror.blocks_of(record.identity.id),
+            blocks=record.shared.mirror.blocks_of(record.identity.id),
             drift=replace(record.drift),
         )
 

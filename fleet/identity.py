@@ -1,5 +1,6 @@
 """Who a worker is, and which mirror knows its blocks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -30,14 +31,20 @@ class MirrorKey:
     unit: Literal["tokens", "bytes"]
     block_size: int  # 0 with bytes, whose sizes are those of `byte_chain`
 
-    def cached_tokens(self, depth: int, blocks: int, prompt_tokens: int) -> int:
-        """What `depth` of a prompt's `blocks` blocks are worth; never the prompt's last token."""
+    def cached_tokens(self, depths: Sequence[int], blocks: int, prompt_tokens: int) -> list[int]:
+        """What each depth into a prompt's `blocks` blocks is worth; never the prompt's last token.
+
+        O(depths).
+        """
         if self.unit == "tokens":
-            return min(depth * self.block_size, self._whole_blocks(prompt_tokens - 1))
-        if not depth:
-            return 0
-        share = bytes_in_blocks(depth) / bytes_in_blocks(blocks)
-        return max(0, min(prompt_tokens - 1, int(prompt_tokens * share)))
+            size = self.block_size
+            most = max(0, prompt_tokens - 1) // size * size
+            return [min(depth * size, most) for depth in depths]
+        if not blocks:
+            return [0] * len(depths)
+        worth = prompt_tokens / bytes_in_blocks(blocks)
+        most = max(0, prompt_tokens - 1)
+        return [min(int(bytes_in_blocks(depth) * worth), most) for depth in depths]
 
     def depth_of(self, cached_tokens: int, blocks: int, prompt_tokens: int) -> int:
         """How many of a prompt's `blocks` blocks so many cached tokens cover."""
@@ -52,9 +59,6 @@ class MirrorKey:
         if self.unit == "tokens":
             return max(1, _GENEROSITY * capacity_tokens // self.block_size)
         return max(1, _GENEROSITY * capacity_tokens * _BYTES_A_TOKEN // BYTE_BLOCK)
-
-    def _whole_blocks(self, tokens: int) -> int:
-        return max(0, tokens) // self.block_size * self.block_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,47 +1,33 @@
 """The workers that may take a request, in the columns that a policy reads."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.recent_prompts import Prompt, RecentPrompts
-from radixgate.fleet.worker_record import WorkerRecord
+from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
+from radixgate.fleet.recent_prompts import Prompt
+from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.policies.base import Candidates
-from radixgate.radix_mirror.mirror import RadixMirror
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedMirror:
-    """What all workers of one key have in common."""
-
-    mirror: RadixMirror
-    recent: RecentPrompts
 
 
 class Lineup:
-    """One request before the ready workers. Lives for one choice."""
+    """One request before the ready workers, of which there is at least one. Lives for a choice."""
 
-    def __init__(
-        self,
-        ask: Ask,
-        records: Sequence[WorkerRecord],
-        mirrors: Mapping[MirrorKey, SharedMirror],
-        now: float,
-    ) -> None:
+    def __init__(self, ask: Ask, records: Sequence[WorkerRecord], now: float) -> None:
         self._ask = ask
         self._records = records
-        self._mirrors = mirrors
         self._now = now
-        self._depths: list[int] | None = None
+        self._ids = [record.identity.id for record in records]
+        self._depths: list[int] = []  # both empty until asked for
         self._cached: list[int] = []
 
     def candidates(self) -> Candidates:
         """O(workers), about 0.4 us each; what is cached is found when first asked for."""
         records = self._records
-        reports = [record.fresh_report(self._now) for record in records]
+        oldest = self._now - REPORT_MAX_AGE_S
+        reports = [r.report if r.reported_at >= oldest else None for r in records]
         return Candidates(
-            ids=[record.identity.id for record in records],
+            ids=self._ids,
             requests_in_flight=[record.in_flight for record in records],
             uncached_tokens_in_flight=[record.uncached_tokens_in_flight for record in records],
             running=[report.running if report else None for report in reports],
@@ -49,10 +35,7 @@ class Lineup:
             queued_uncached_tokens=[
                 report.queued_uncached_tokens if report else None for report in reports
             ],
-            kv_share_used=[
-                record.kv_share_used(report)
-                for record, report in zip(records, reports, strict=True)
-            ],
+            kv_share_used=list(map(_kv_share_used, records, reports)),
             prefill_tokens_per_s=[record.speed.tokens_per_s for record in records],
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
@@ -60,36 +43,45 @@ class Lineup:
 
     def cached_tokens(self) -> Sequence[int]:
         """Of each worker, the tokens of this prompt that it need not compute."""
-        if self._depths is None:
-            self._depths = self._find_depths()
-            tokens = self._ask.prompt_tokens
-            self._cached = [
-                key.cached_tokens(depth, len(self._ask.blocks[key]), tokens) if depth else 0
-                for depth, key in zip(self._depths, self._keys(), strict=True)
-            ]
+        if not self._cached:
+            self._look()
         return self._cached
 
     def recent_share(self, index: int) -> float:
         """The share of recent prompts that begin with what this worker has cached of ours."""
-        self.cached_tokens()
-        assert self._depths is not None
-        depth, key = self._depths[index], self._records[index].identity.mirror
-        if not depth:
-            return 0.0
-        return self._mirrors[key].recent.share(prompt_of(self._ask, key), depth)
+        if not self._cached:
+            self._look()
+        shared = self._records[index].shared
+        return shared.recent.share(prompt_of(self._ask, shared.key), self._depths[index])
 
-    def _find_depths(self) -> list[int]:
-        by_key = {
-            key: self._mirrors[key].mirror.depths(self._ask.blocks[key])
-            for key in set(self._keys())
-            if key in self._ask.blocks
-        }
-        return [by_key.get(r.identity.mirror, {}).get(r.identity.id, 0) for r in self._records]
+    def _look(self) -> None:
+        """Every mirror once. Nearly always there is one."""
+        mirrors = {id(record.shared): record.shared for record in self._records}
+        if len(mirrors) == 1:
+            (shared,) = mirrors.values()
+            self._depths, self._cached = self._depths_in(shared)
+            return
+        found = {number: self._depths_in(shared) for number, shared in mirrors.items()}
+        mine = [found[id(record.shared)] for record in self._records]
+        self._depths = [depths[index] for index, (depths, _) in enumerate(mine)]
+        self._cached = [cached[index] for index, (_, cached) in enumerate(mine)]
 
-    def _keys(self) -> list[MirrorKey]:
-        return [record.identity.mirror for record in self._records]
+    def _depths_in(self, shared: SharedMirror) -> tuple[list[int], list[int]]:
+        """Depth and cached tokens of every worker, as this mirror knows them."""
+        blocks = self._ask.blocks.get(shared.key, ())
+        held = shared.mirror.depths(blocks)
+        depths = [held.get(worker_id, 0) for worker_id in self._ids]
+        return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 
 def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
     """The ask's prompt as the mirror of this key has it; without blocks if it is not named."""
     return Prompt(ask.blocks.get(key, ()), ask.fingerprint or ask.prompt_tokens)
+
+
+def _kv_share_used(record: WorkerRecord, report: LoadReport | None) -> float | None:
+    """As reported; else our own tokens over the capacity; None if neither is known."""
+    if report and report.kv_tokens_total:
+        return report.kv_tokens_used / report.kv_tokens_total
+    capacity = record.identity.capacity_tokens
+    return min(1.0, record.tokens_in_flight / capacity) if capacity else None

@@ -33,11 +33,6 @@ class LoadReport:
     weight_version: str = ""
     instance_id: str = ""
 
-    @property
-    def kv_share_used(self) -> float | None:
-        """0..1; None if the worker tells no size."""
-        return self.kv_tokens_used / self.kv_tokens_total if self.kv_tokens_total else None
-
 
 def report_from_pb(message: pb.LoadReport) -> LoadReport:
     """The report of a message."""
@@ -63,6 +58,7 @@ class PrefillSpeed:
     """Prompt tokens computed a second, from the running totals of a worker's reports."""
 
     def __init__(self) -> None:
+        self.tokens_per_s: float | None = None  # None: not enough was computed since it first said
         self._instance_id = ""
         # (busy microseconds, tokens), both totals; at most _MAX_SAMPLES.
         self._samples: deque[tuple[int, int]] = deque(maxlen=_MAX_SAMPLES)
@@ -79,10 +75,9 @@ class PrefillSpeed:
             samples.append((busy_us, tokens))
         while len(samples) > 2 and busy_us - samples[1][0] >= _BUSY_US:
             samples.popleft()
+        self.tokens_per_s = self._measure()
 
-    @property
-    def tokens_per_s(self) -> float | None:
-        """None: it has not computed enough since it began to say."""
+    def _measure(self) -> float | None:
         if len(self._samples) < 2:
             return None
         (busy_then, tokens_then), (busy_now, tokens_now) = self._samples[0], self._samples[-1]

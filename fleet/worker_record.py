@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from radixgate.fleet.identity import WorkerIdentity, WorkerState
+from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
-from radixgate.radix_mirror.mirror import WorkerBlocks
+from radixgate.fleet.recent_prompts import RecentPrompts
+from radixgate.radix_mirror.mirror import RadixMirror, WorkerBlocks
 
 
 @dataclass(slots=True)
@@ -23,11 +24,21 @@ class Drift:
         self.error_tokens += abs(predicted - cached)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedMirror:
+    """What all workers of one key have in common."""
+
+    key: MirrorKey
+    mirror: RadixMirror
+    recent: RecentPrompts
+
+
 @dataclass(slots=True, eq=False)
 class WorkerRecord:
     """What this gateway counts of a worker and what the worker says. Changed by Fleet and Lease."""
 
     identity: WorkerIdentity
+    shared: SharedMirror
     state: WorkerState = WorkerState.JOINING
     in_flight: int = 0  # requests dispatched and not ended
     tokens_in_flight: int = 0  # their prompt tokens
@@ -40,14 +51,6 @@ class WorkerRecord:
     def fresh_report(self, now: float) -> LoadReport | None:
         """The last report; None once it is older than two seconds."""
         return self.report if now - self.reported_at <= REPORT_MAX_AGE_S else None
-
-    def kv_share_used(self, report: LoadReport | None) -> float | None:
-        """As reported; else our own tokens over the capacity; None if that is not known."""
-        reported = report.kv_share_used if report else None
-        capacity = self.identity.capacity_tokens
-        if reported is not None or not capacity:
-            return reported
-        return min(1.0, self.tokens_in_flight / capacity)
 
 
 @dataclass(frozen=True, slots=True)

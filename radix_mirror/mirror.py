@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from radixgate.clock import Clock
 from radixgate.configs.declare import knob
@@ -143,13 +144,12 @@ class RadixMirror:
         alive = self._all
         covering = None  # the last mask that covered all that were alive
         falls = []
-        for depth, block in enumerate(ids):
-            mask = stored(block, 0)
+        for depth, mask in enumerate(map(stored, ids, repeat(0))):
             if mask is covering:
                 continue
             if mask & alive != alive:
                 for other in others:
-                    mask |= other(block, 0)
+                    mask |= other(ids[depth], 0)
                 left = mask & alive
                 if left != alive:
                     falls.append((depth, alive ^ left))

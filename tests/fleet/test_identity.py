@@ -20,7 +20,7 @@ BYTES = MirrorKey("m", "bytes", 0)
     ],
 )
 def test_pages_are_worth_their_tokens(depth: int, prompt: int, cached: int) -> None:
-    assert TOKENS.cached_tokens(depth, prompt // 16, prompt) == cached
+    assert TOKENS.cached_tokens([depth], prompt // 16, prompt) == [cached]
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def test_pages_are_worth_their_tokens(depth: int, prompt: int, cached: int) -> N
     ],
 )
 def test_byte_blocks_are_worth_their_share_of_the_prompt(depth: int, cached: int) -> None:
-    assert BYTES.cached_tokens(depth, 4, 256) == cached
+    assert BYTES.cached_tokens([depth], 4, 256) == [cached]
 
 
 def test_a_byte_prompt_without_blocks_is_cold() -> None:
-    assert BYTES.cached_tokens(0, 0, 40) == 0
+    assert BYTES.cached_tokens([0, 0], 0, 40) == [0, 0]
 
 
 @pytest.mark.parametrize(
