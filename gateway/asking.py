@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from xxhash import xxh3_64_intdigest
+
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.attempt import PromptTokens
@@ -102,6 +104,7 @@ class Asking:
             group=None,
             tenant=None,
             priority=generation.priority,
+            fingerprint=xxh3_64_intdigest(first),
         )
         return Question(ask, generation, prompt)
 
@@ -122,4 +125,5 @@ def _ask_of(model: str, request: ForeignRequest, blocks: Blocks) -> Ask:
         group=None,
         tenant=None,
         priority=request.priority,
+        fingerprint=xxh3_64_intdigest(request.prompt),
     )
