@@ -1,7 +1,7 @@
 """Text to token ids and back, exactly as the model's own tokenizer has it."""
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -10,10 +10,7 @@ import xxhash
 
 from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
-from radixgate.text.byte_level import token_to_bytes
-
-# How a vocabulary entry becomes bytes, by the name of the tokenizer's decoder.
-BYTES_OF_TOKEN: dict[str, Callable[[str], bytes]] = {"ByteLevel": token_to_bytes}
+from radixgate.text.decoders import bytes_of_token
 
 
 class _Document(msgspec.Struct):
@@ -34,7 +31,7 @@ class Tokenizer:
         """O(vocabulary), about 0.3 s for 49k tokens. Raises ModelError."""
         self.hash = bundle_hash
         self.eos_token_ids = frozenset(bundle.eos_token_ids)
-        bytes_of_token = BYTES_OF_TOKEN[_decoder_name(bundle.tokenizer)]
+        to_bytes = bytes_of_token(_decoder(bundle.tokenizer))
         try:
             self._inner = tokenizers.Tokenizer.from_buffer(bytes(bundle.tokenizer))
         except Exception as exc:  # the library raises bare Exception for a bad document
@@ -47,7 +44,7 @@ class Tokenizer:
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
         self._bytes = [b""] * self.vocab_size
         for token, token_id in vocabulary.items():
-            self._bytes[token_id] = bytes_of_token(token)
+            self._bytes[token_id] = to_bytes(token)
         self._special: dict[int, str] = {}
         for token_id, added in self._inner.get_added_tokens_decoder().items():
             if added.special:
@@ -100,16 +97,8 @@ class Tokenizer:
         return self.token_bytes(token_id) or self.special_text(token_id).encode()
 
 
-def _decoder_name(document: msgspec.Raw) -> str:
+def _decoder(document: msgspec.Raw) -> dict[str, Any] | None:
     try:
-        decoder = msgspec.json.decode(document, type=_Document).decoder or {}
+        return msgspec.json.decode(document, type=_Document).decoder
     except msgspec.MsgspecError as exc:
         raise ModelError(f"tokenizer.json: {exc}") from exc
-    name = str(decoder.get("type"))
-    parts = decoder.get("decoders")
-    if name == "Sequence" and isinstance(parts, list) and len(parts) == 1:
-        name = str(parts[0].get("type"))
-    if name not in BYTES_OF_TOKEN:
-        known = ", ".join(BYTES_OF_TOKEN)
-        raise ModelError(f"tokenizer.json: decoder {name!r} is not supported, only {known}")
-    return name

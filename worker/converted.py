@@ -26,7 +26,7 @@ from radixgate.worker.tensor_files import TensorFiles
 logger = logging.getLogger(__name__)
 
 # Goes up whenever the same GGUF file would convert to something else.
-CONVERTER_VERSION: Final = 1
+CONVERTER_VERSION: Final = 2
 
 _WEIGHTS: Final = "model.safetensors"
 _BUNDLE: Final = "tokenizer_bundle.json"

@@ -7,7 +7,12 @@ from typing import Any, Final
 
 from radixgate.errors import ModelError
 from radixgate.worker.model_config import ModelConfig
-from radixgate.worker.rope_scaling import attention_factor, inverse_frequencies, scaling_type
+from radixgate.worker.rope_scaling import (
+    TRAINED_CONTEXT,
+    check_scaling,
+    scaled_context,
+    scaling_type,
+)
 
 Json = dict[str, Any]
 
@@ -48,7 +53,6 @@ _REFUSED: Final[dict[str, tuple[object, ...]]] = {
     "use_sliding_window": (None, False),
     "partial_rotary_factor": (None, 1, 1.0),
 }
-_ORIGINAL: Final = "original_max_position_embeddings"
 
 
 def read_hf_config(raw: Json, folder: Path) -> ModelConfig:
@@ -65,8 +69,7 @@ def read_hf_config(raw: Json, folder: Path) -> ModelConfig:
         raise ModelError(f"{folder}: layer_types: sliding_attention is not supported")
     try:
         config = _config(raw, str(kind), family)
-        inverse_frequencies(config)  # a scaling that is not known must not wait for the weights
-        attention_factor(config)
+        check_scaling(config)
     except (ModelError, TypeError, ValueError, ZeroDivisionError) as exc:
         raise ModelError(f"{folder}/config.json: {exc}") from exc
     return config
@@ -90,7 +93,7 @@ def _config(raw: Json, kind: str, family: _Family) -> ModelConfig:
         intermediate_size=_need(raw, "intermediate_size"),
         rope_base=base,
         rms_eps=float(raw.get("rms_norm_eps", 1e-6)),
-        context_length=_context_length(context, rope) if scaled else context,
+        context_length=scaled_context(context, rope),
         tied_embeddings=bool(raw.get("tie_word_embeddings", False)),
         rope_scaling=rope if scaled else None,
         qk_norm=family.qk_norm,
@@ -114,21 +117,8 @@ def _rope(raw: Json) -> Json:
     if "rope_theta" in raw:
         rope.setdefault("rope_theta", raw["rope_theta"])
     if rope["rope_type"] in ("llama3", "yarn"):
-        rope.setdefault(_ORIGINAL, _need(raw, "max_position_embeddings"))
+        rope.setdefault(TRAINED_CONTEXT, _need(raw, "max_position_embeddings"))
     return rope
-
-
-def _context_length(trained: int, rope: Json) -> int:
-    """max_position_embeddings is the length after scaling in some files, before it in others.
-
-    As SGLang reads it: where the original length stands beside, the number is meant as it is.
-    """
-    factor = rope.get("factor")
-    if rope["rope_type"] == "linear" and isinstance(factor, (int, float)) and _ORIGINAL not in rope:
-        return int(trained * factor)
-    if rope["rope_type"] == "yarn" and isinstance(factor, (int, float)):
-        return max(trained, int(rope[_ORIGINAL] * factor))
-    return trained
 
 
 def _need(raw: Json, key: str) -> int:

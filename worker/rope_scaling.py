@@ -14,6 +14,8 @@ Scaling = Mapping[str, object]
 # Our own name for what a GGUF file stores as rope_freqs.weight: one divisor a frequency.
 DIVISORS: Final = "divisors"
 
+TRAINED_CONTEXT: Final = "original_max_position_embeddings"
+
 # What is left out on purpose, and why.
 _REFUSED: Final = {
     "dynamic": "its angles depend on the length of the whole text, so cached keys would turn wrong",
@@ -55,6 +57,28 @@ def attention_factor(config: ModelConfig) -> float:
     return _sharpening(factor, 1.0)
 
 
+def check_scaling(config: ModelConfig) -> None:
+    """Raises ModelError as the functions above do, so that a start need not wait for weights."""
+    inverse_frequencies(config)
+    attention_factor(config)
+
+
+def scaled_context(stated: int, scaling: Scaling) -> int:
+    """Tokens of context after scaling; files state the length before or after it.
+
+    As SGLang and vLLM read them: yarn reaches factor times the trained context; linear reaches
+    factor times the stated length, unless the trained context stands beside it.
+    """
+    factor = scaling.get("factor")
+    if not isinstance(factor, (int, float)):
+        return stated
+    if scaling_type(scaling) == "linear" and TRAINED_CONTEXT not in scaling:
+        return int(stated * factor)
+    if scaling_type(scaling) == "yarn":
+        return max(stated, int(_number(scaling, TRAINED_CONTEXT) * factor))
+    return stated
+
+
 def scaling_type(scaling: Scaling) -> str:
     """Newer configs say `rope_type`, older ones `type`."""
     return str(scaling.get("rope_type", scaling.get("type")))
@@ -75,7 +99,7 @@ def _llama3(frequencies: torch.Tensor, scaling: Scaling, config: ModelConfig) ->
         raise ModelError(
             f"rope_scaling: low_freq_factor {low} must be below high_freq_factor {high}"
         )
-    trained_context = _number(scaling, "original_max_position_embeddings")
+    trained_context = _number(scaling, TRAINED_CONTEXT)
     turns = trained_context * frequencies / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return _blend(frequencies, kept, _number(scaling, "factor"))
@@ -83,7 +107,7 @@ def _llama3(frequencies: torch.Tensor, scaling: Scaling, config: ModelConfig) ->
 
 def _yarn(frequencies: torch.Tensor, scaling: Scaling, config: ModelConfig) -> torch.Tensor:
     """Like llama3, but the blend is a ramp over the index of the frequency."""
-    trained_context = _number(scaling, "original_max_position_embeddings")
+    trained_context = _number(scaling, TRAINED_CONTEXT)
     fast, slow = (_number(scaling, key, _YARN_TURNS[key]) for key in ("beta_fast", "beta_slow"))
 
     def index_that_turns(times: float) -> float:

@@ -63,19 +63,25 @@ def write_gguf(
     config: ModelConfig = CONFIG,
     *,
     kind: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F32,
-    architecture: str = "llama",
+    architecture: str | None = None,
     keys: Mapping[str, object] | None = None,
     skip: str = "",
 ) -> Path:
-    """By the writer of the `gguf` package. `keys` replace or add metadata, None leaves one out."""
-    writer = gguf.GGUFWriter(path, architecture)
+    """By the writer of the `gguf` package. `keys` replace or add metadata, None leaves one out.
+
+    The architecture is the config's own if none is given. A weight with a name of GGUF's is
+    written as it is.
+    """
+    writer = gguf.GGUFWriter(path, architecture or config.architecture)
     for key, value in (_metadata(config) | dict(keys or {})).items():
         _add(writer, key, value)
     for name, values in weights.items():
         ours = _gguf_name(name)
         if ours == skip:
             continue
-        if ".q_proj." in name:
+        if config.architecture != "llama":
+            pass  # rotated as Hugging Face has it
+        elif ".q_proj." in name:
             values = as_llama_cpp(values, config.heads)
         elif ".k_proj." in name:
             values = as_llama_cpp(values, config.kv_heads)
@@ -128,16 +134,18 @@ def write_folder(
 
 
 def _metadata(config: ModelConfig) -> dict[str, object]:
-    return {
-        "llama.block_count": config.layers,
-        "llama.context_length": config.context_length,
-        "llama.embedding_length": config.hidden_size,
-        "llama.feed_forward_length": config.intermediate_size,
-        "llama.attention.head_count": config.heads,
-        "llama.attention.head_count_kv": config.kv_heads,
-        "llama.attention.key_length": config.head_dim,
-        "llama.rope.freq_base": config.rope_base,
-        "llama.attention.layer_norm_rms_epsilon": config.rms_eps,
+    sizes: dict[str, object] = {
+        "block_count": config.layers,
+        "context_length": config.context_length,
+        "embedding_length": config.hidden_size,
+        "feed_forward_length": config.intermediate_size,
+        "attention.head_count": config.heads,
+        "attention.head_count_kv": config.kv_heads,
+        "attention.key_length": config.head_dim,
+        "rope.freq_base": config.rope_base,
+        "attention.layer_norm_rms_epsilon": config.rms_eps,
+    }
+    return {f"{config.architecture}.{key}": value for key, value in sizes.items()} | {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "gpt-2",
         "tokenizer.ggml.tokens": list(VOCABULARY),
@@ -151,7 +159,7 @@ def _metadata(config: ModelConfig) -> dict[str, object]:
 
 def _hf_config(config: ModelConfig) -> dict[str, Any]:
     return {
-        "model_type": "llama",
+        "model_type": config.architecture,
         "vocab_size": config.vocab_size,
         "hidden_size": config.hidden_size,
         "num_hidden_layers": config.layers,

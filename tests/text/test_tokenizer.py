@@ -136,7 +136,7 @@ def test_the_hash_names_the_bundle() -> None:
     [
         pytest.param(b"{", "tokenizer bundle", id="no-json"),
         pytest.param(b"{}", "tokenizer", id="no-tokenizer"),
-        pytest.param(packed({"decoder": {"type": "Metaspace"}}), "Metaspace", id="decoder"),
+        pytest.param(packed({"decoder": {"type": "WordPiece"}}), "WordPiece", id="decoder"),
         pytest.param(packed({"decoder": None}), "decoder", id="no-decoder"),
         pytest.param(packed({"model": {"type": "Odd"}}), "tokenizer.json", id="model"),
     ],

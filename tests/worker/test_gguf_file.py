@@ -1,10 +1,12 @@
 """A GGUF file is read exactly, and whatever is wrong with one is named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
+import torch
 from gguf import GGMLQuantizationType as Kind
 from gguf import quants
 
@@ -14,12 +16,12 @@ from radixgate.worker.gguf_file import GgufFile
 from radixgate.worker.gguf_model import read_config, read_tensors
 from radixgate.worker.gguf_tokenizer import read_bundle
 from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.rope_scaling import inverse_frequencies
 from tiny_llama import CONFIG, SPECIAL, TEMPLATE, UNTIED, VOCABULARY, weights_of, write_gguf
 
-BIASED = ModelConfig(
-    **{field: getattr(CONFIG, field) for field in CONFIG.__slots__}
-    | {"attention_bias": True, "attention_output_bias": True}
-)
+BIASED = replace(CONFIG, attention_bias=True, attention_output_bias=True)
+QWEN2 = replace(CONFIG, architecture="qwen2", attention_bias=True)
+QWEN3 = replace(UNTIED, architecture="qwen3", qk_norm=True, head_dim=32)
 
 
 def opened(path: Path) -> None:
@@ -37,6 +39,8 @@ def opened(path: Path) -> None:
         pytest.param(CONFIG, id="tied"),
         pytest.param(UNTIED, id="untied"),
         pytest.param(BIASED, id="biased"),
+        pytest.param(QWEN2, id="qwen2"),
+        pytest.param(QWEN3, id="qwen3"),
     ],
 )
 def test_a_model_comes_back_as_it_was(tmp_path: Path, config: ModelConfig) -> None:
@@ -49,7 +53,9 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, config: ModelConfig) -> No
         np.testing.assert_array_equal(read[name], values, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", [Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_1])
+@pytest.mark.parametrize(
+    "kind", [Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1]
+)
 def test_stored_types_are_dequantized(tmp_path: Path, kind: Kind) -> None:
     weights = weights_of(CONFIG)
     with GgufFile(write_gguf(tmp_path / "m.gguf", weights, kind=kind)) as file:
@@ -143,9 +149,11 @@ def test_a_file_may_ask_for_the_start_token(tmp_path: Path) -> None:
     [
         ({"tokenizer.ggml.pre": "tekken"}, "tokenizer.ggml.pre 'tekken'"),
         ({"tokenizer.ggml.pre": None}, "tokenizer.ggml.pre is missing"),
-        ({"tokenizer.ggml.model": "llama"}, "tokenizer.ggml.model 'llama'"),
+        ({"tokenizer.ggml.model": "bert"}, "tokenizer.ggml.model 'bert'"),
+        ({"tokenizer.ggml.model": "llama"}, "tokenizer.ggml.scores is missing"),
         ({"tokenizer.ggml.merges": ["a b c"]}, r"merges\[0\]"),
-        ({"tokenizer.ggml.tokens": ["a", "a"]}, "there are 2 tokens"),
+        ({"tokenizer.ggml.tokens": ["a", "a"]}, "the same token twice"),
+        ({"tokenizer.ggml.tokens": ["a", "b"]}, "tokenizer.ggml.tokens has 2"),
         ({"tokenizer.ggml.token_type": [1]}, "token_type has 1 entries"),
         ({"tokenizer.ggml.eos_token_id": 9_999}, "eos_token_id is 9999"),
         ({"llama.block_count": None}, "llama.block_count is missing"),
@@ -154,7 +162,13 @@ def test_a_file_may_ask_for_the_start_token(tmp_path: Path) -> None:
         ({"llama.feed_forward_length": 128}, "gate_proj.weight has shape"),
         ({"llama.expert_count": 8}, "expert_count"),
         ({"llama.rope.dimension_count": 8}, "rope.dimension_count is 8"),
-        ({"llama.rope.scaling.type": "yarn"}, "scaling.type 'yarn'"),
+        ({"llama.attention.value_length": 8}, "attention.value_length is 8"),
+        ({"llama.attention.sliding_window": 128}, "llama.attention.sliding_window 128"),
+        ({"llama.rope.scaling.type": "longrope"}, "scaling.type 'longrope'"),
+        ({"llama.rope.scaling.type": "yarn"}, "scaling.factor is missing"),
+        ({"llama.rope.scaling.attn_factor": 1.5}, "llama.rope.scaling.attn_factor 1.5"),
+        ({"llama.attention.head_count_kv": 3}, "m.gguf: model config: kv_heads 3"),
+        ({"split.count": 3}, "split.count is 3"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, keys: dict[str, object], named: str) -> None:
@@ -163,10 +177,74 @@ def test_what_does_not_fit_is_named(tmp_path: Path, keys: dict[str, object], nam
         opened(path)
 
 
-def test_linear_scaling_of_positions_is_read(tmp_path: Path) -> None:
-    keys = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}
-    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=keys)) as file:
-        assert read_config(file).rope_scaling == {"rope_type": "linear", "factor": 4.0}
+@pytest.mark.parametrize(
+    ("keys", "context", "scaling"),
+    [
+        pytest.param(
+            {"type": "linear", "factor": 4.0},
+            1024,
+            {"rope_type": "linear", "factor": 4.0},
+            id="linear",
+        ),
+        pytest.param(
+            {"type": "linear", "factor": 4.0, "original_context_length": 64},
+            256,
+            {"rope_type": "linear", "factor": 4.0, "original_max_position_embeddings": 64},
+            id="linear-scaled-already",
+        ),
+        pytest.param(
+            {"type": "yarn", "factor": 1.7, "original_context_length": 128, "yarn_beta_fast": 31.5},
+            256,
+            {
+                "rope_type": "yarn",
+                "factor": 1.7,
+                "original_max_position_embeddings": 128,
+                "beta_fast": 31.5,
+            },
+            id="yarn",
+        ),
+        pytest.param({"type": "none"}, 256, None, id="none"),
+    ],
+)
+def test_scaling_of_positions_is_read(
+    tmp_path: Path, keys: dict[str, object], context: int, scaling: dict[str, object] | None
+) -> None:
+    named = {f"llama.rope.scaling.{key}": value for key, value in keys.items()}
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights_of(CONFIG), keys=named)) as file:
+        config = read_config(file)
+    assert (config.context_length, config.rope_scaling) == (context, scaling)
+
+
+def test_divisors_of_the_frequencies_are_scaling_too(tmp_path: Path) -> None:
+    divisors = np.linspace(1, 8, 8, dtype=np.float32)
+    weights = weights_of(CONFIG) | {"rope_freqs.weight": divisors}
+    with GgufFile(write_gguf(tmp_path / "m.gguf", weights)) as file:
+        config = read_config(file)
+        assert dict(read_tensors(file, config)).keys() == weights_of(CONFIG).keys()
+    assert config.rope_scaling == {"rope_type": "divisors", "divisors": divisors.tolist()}
+    assert config.context_length == CONFIG.context_length
+    unscaled = inverse_frequencies(CONFIG)
+    torch.testing.assert_close(inverse_frequencies(config) * torch.from_numpy(divisors), unscaled)
+
+
+@pytest.mark.parametrize(
+    ("divisors", "keys", "named"),
+    [
+        pytest.param(7, {}, "7 divisors for 8 frequencies", id="too-few"),
+        pytest.param(
+            8,
+            {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0},
+            "'linear' together with the tensor rope_freqs",
+            id="two-scalings",
+        ),
+    ],
+)
+def test_divisors_that_do_not_fit_are_named(
+    tmp_path: Path, divisors: int, keys: dict[str, object], named: str
+) -> None:
+    weights = weights_of(CONFIG) | {"rope_freqs.weight": np.ones(divisors, np.float32)}
+    with pytest.raises(ModelError, match=named):
+        opened(write_gguf(tmp_path / "m.gguf", weights, keys=keys))
 
 
 def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
@@ -189,8 +267,8 @@ def test_a_missing_tensor_is_named(tmp_path: Path, skip: str, named: str) -> Non
 
 
 def test_a_tensor_that_we_would_ignore_is_refused(tmp_path: Path) -> None:
-    weights = weights_of(CONFIG) | {"rope_freqs.weight": np.ones(8, np.float32)}
-    with pytest.raises(ModelError, match=r"rope_freqs.weight is not part of llama"):
+    weights = weights_of(CONFIG) | {"rope_factors_long.weight": np.ones(8, np.float32)}
+    with pytest.raises(ModelError, match=r"rope_factors_long.weight is not part of llama"):
         opened(write_gguf(tmp_path / "m.gguf", weights))
 
 

@@ -169,7 +169,8 @@ def test_a_cache_that_cannot_be_written_is_named(gguf: Path, tmp_path: Path) -> 
 def test_scaled_positions_survive_the_cache(cache: Path, tmp_path: Path) -> None:
     keys = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0}
     path = write_gguf(tmp_path / "m.gguf", weights_of(UNTIED), UNTIED, keys=keys)
-    expected = replace(UNTIED, rope_scaling={"rope_type": "linear", "factor": 2.0})
+    scaling = {"rope_type": "linear", "factor": 2.0}
+    expected = replace(UNTIED, rope_scaling=scaling, context_length=2 * UNTIED.context_length)
     assert open_model(str(path), cache).config == expected
 
 
