@@ -35,6 +35,11 @@ LLAMA3_SCALING = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 256,
 }
+YARN_SCALING = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 256,
+}
 # Every switch of the config, on and off.
 VARIANTS = {
     "plain": PLAIN,
@@ -45,6 +50,7 @@ VARIANTS = {
     "bias-everywhere": replace(PLAIN, attention_bias=True, attention_output_bias=True),
     "qwen3-qk-norm": replace(PLAIN, architecture="qwen3", qk_norm=True, tied_embeddings=False),
     "llama3-rope": replace(PLAIN, rope_scaling=LLAMA3_SCALING),
+    "yarn-rope": replace(PLAIN, rope_scaling=YARN_SCALING),
     "wide-heads": replace(PLAIN, head_dim=16),
 }
 
