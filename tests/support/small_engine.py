@@ -86,6 +86,7 @@ class SmallEngine:
         vocab_size: int = 64,
         clock: Clock | None = None,
         processors: ProcessorFactory = standard_processors,
+        runner: ModelRunner | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         small = Settings(page_size=4, chunked_prefill_size=8, random_seed=1)
@@ -96,7 +97,7 @@ class SmallEngine:
         self.core: EngineCore = build_core(
             self.config,
             Limits(vocab_size, context, pages * size),
-            ModelRunner(self.model, NoAttention(), size),
+            runner or ModelRunner(self.model, NoAttention(), size),
             self.clock,
             weights_id="history",
             tokenizer=tokenizer,
