@@ -38,6 +38,14 @@ class SmallGateway:
     async def chat(self, text: str = "hi", **fields: object) -> Answer:
         return await self.post(CHAT, chat_body(text, **fields))
 
+    async def chat_first_at(self, worker: ScriptedWorker, **fields: object) -> Answer:
+        """Ask until the rotation comes to `worker`; the answer to the request that it got."""
+        while True:
+            before = len(worker.requests)
+            reply = await self.post(CHAT, chat_body("hi", **fields))
+            if len(worker.requests) > before:
+                return reply
+
     async def post(self, path: str, body: bytes | object, *headers: str) -> Answer:
         return await ask(self.port, request(path, body, headers=headers))
 
@@ -67,11 +75,12 @@ def chat_body(text: str = "hi", **fields: object) -> dict[str, Any]:
 async def small_gateway(
     workers: Sequence[ScriptedWorker] = (),
     cache_aware: CacheAwareConfig | None = None,
-    **knobs: Any,
+    **knobs: object,
 ) -> AsyncIterator[SmallGateway]:
     """A gateway over `workers`, all of them ready; `knobs` over QUICK."""
     urls = tuple(worker.url for worker in workers)
-    config = GatewayConfig(**{"port": 0, "seed": 7, "worker_urls": urls, **QUICK, **knobs})
+    settings: dict[str, Any] = {"port": 0, "seed": 7, "worker_urls": urls, **QUICK, **knobs}
+    config = GatewayConfig(**settings)
     rng, clock = random.Random(config.seed), SystemClock()
     configs = PolicyConfigs(cache_aware or CacheAwareConfig())
     gateway = Gateway(config, make_policy(config.policy, clock, rng, configs), clock, rng)
