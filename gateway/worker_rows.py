@@ -18,7 +18,7 @@ def worker_row(member: Member, fleet: Fleet) -> dict[str, object]:
         "tokens_in_flight": 0 if view is None else view.tokens_in_flight,
         "capacity_tokens": None if view is None else view.identity.capacity_tokens,
         "load": None if view is None else _load(view.report),
-        "mirror_blocks": 0 if view is None else mirror_blocks(view),
+        "blocks_mirrored": 0 if view is None else mirror_blocks(view),
         "reports_kv": None if view is None else view.identity.reports_kv,
     }
     if member.trouble:

@@ -1,6 +1,7 @@
 """A real fleet of processes on this machine: toy workers and a gateway, each on ports of its own."""
 
 import asyncio
+import io
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -87,7 +88,7 @@ class LiveFleet:
         self, path: str, body: object, at: str | None = None, **headers: str
     ) -> tuple[int, dict[str, str], Any]:
         """`body` is sent as JSON, bytes as they are. Header names take _ for -."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
         url = f"http://{at or self.gateway_at}{path}"
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.post(url, data=data, headers=sent) as answer:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from live_fleet import LiveFleet, live_fleet
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -11,7 +12,7 @@ USER = {"role": "user", "content": "hi"}
 CHAT = "/v1/chat/completions"
 
 
-@pytest.fixture(scope="module", name="fleet")
+@pytest_asyncio.fixture(scope="module", loop_scope="module", name="fleet")
 async def small_context() -> AsyncIterator[LiveFleet]:
     async with live_fleet(1, worker_flags=("--context-length", "64", "--page-size", "4")) as fleet:
         yield fleet

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from live_fleet import LiveFleet, live_fleet
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -11,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 GREEDY = {"temperature": 0, "ignore_eos": True}
 
 
-@pytest.fixture(scope="module", name="fleet")
+@pytest_asyncio.fixture(scope="module", loop_scope="module", name="fleet")
 async def two_workers() -> AsyncIterator[LiveFleet]:
     async with live_fleet(worker_flags=("--max-total-tokens", "8192")) as fleet:
         yield fleet
