@@ -28,8 +28,13 @@ class PromptEncoder:
         self.cache = SegmentCache(self.tokenizer.encode_batch, cuts, budget_chars)
 
     def encode_text(self, text: str) -> "array[int]":
-        """Special tokens in the text are read as such."""
-        return self.cache.encode(text)
+        """Special tokens in the text are read as such.
+
+        The ids begin with the model's start token where it has one: once, even if the text
+        begins with it as well.
+        """
+        ids, start = self.cache.encode(text), self.tokenizer.start_ids
+        return ids if ids[: len(start)] == start else start + ids
 
     def encode_messages(
         self,

@@ -24,7 +24,8 @@ class Tokenizer:
 
     Text of special tokens (`<|im_end|>`) in an input becomes the special token, as everywhere. A
     vocabulary that lacks some byte drops it without a word, as the reference does (SmolLM2 has
-    no 0x04, for one).
+    no 0x04, for one). `start_ids` are what a prompt in plain text must begin with; a chat
+    template writes them itself.
     """
 
     def __init__(self, bundle: TokenizerBundle, bundle_hash: str) -> None:
@@ -51,6 +52,7 @@ class Tokenizer:
                 self._special[token_id] = added.content
             self._bytes[token_id] = b"" if added.special else added.content.encode()
         self.special_ids = frozenset(self._special)
+        self.start_ids = array("I", self._start_ids())
 
     @classmethod
     def from_bundle(cls, data: bytes) -> "Tokenizer":
@@ -80,6 +82,13 @@ class Tokenizer:
         else:
             data = b"".join(map(self.shown_bytes, ids))
         return data.decode("utf-8", "replace")
+
+    def _start_ids(self) -> list[int]:
+        """What the post-processor puts before a text: Llama's start token, nothing for others."""
+        bare = self._inner.encode("a", add_special_tokens=False).ids
+        framed = self._inner.encode("a", add_special_tokens=True).ids
+        after = next((n for n in range(len(framed)) if framed[n : n + len(bare)] == bare), 0)
+        return list(framed[:after])
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for: maybe a part of a character.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
 from radixgate.text.byte_level import BYTE_TO_CHARACTER, bytes_to_token, token_to_bytes
+from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.text.tokenizer import Tokenizer
 from vocabularies import bundle_of, tokenizer_document, tokenizer_of
 
@@ -109,17 +110,21 @@ def test_a_prompt_is_never_cut_or_padded() -> None:
     assert tokenizer.encode("abc").tolist() == [*b"abc"]
 
 
-def test_the_start_token_is_added_only_on_request() -> None:
-    token = {"SpecialToken": {"id": "<|end|>", "type_id": 0}}
+def begin_with(token: str, token_id: int) -> dict[str, Any]:
+    """A post-processor that puts a token before a text."""
+    first = {"SpecialToken": {"id": token, "type_id": 0}}
     text = {"Sequence": {"id": "A", "type_id": 0}}
-    end = TOKENIZER.vocab_size - 2
-    post = {
+    return {
         "type": "TemplateProcessing",
-        "single": [token, text],
-        "pair": [token, text],
-        "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [end], "tokens": ["<|end|>"]}},
+        "single": [first, text],
+        "pair": [first, text],
+        "special_tokens": {token: {"id": token, "ids": [token_id], "tokens": [token]}},
     }
-    tokenizer = Tokenizer.from_bundle(packed({"post_processor": post}))
+
+
+def test_the_start_token_is_added_only_on_request() -> None:
+    end = TOKENIZER.vocab_size - 2
+    tokenizer = Tokenizer.from_bundle(packed({"post_processor": begin_with("<|end|>", end)}))
     assert tokenizer.encode("a").tolist() == [ord("a")]
     assert tokenizer.encode("a", add_special_tokens=True).tolist() == [end, ord("a")]
 
@@ -144,3 +149,23 @@ def test_the_hash_names_the_bundle() -> None:
 def test_a_bundle_that_cannot_be_used_is_refused_by_name(data: bytes, named: str) -> None:
     with pytest.raises(ModelError, match=named):
         Tokenizer.from_bundle(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a", "<|end|>a", id="put-before"),
+        pytest.param("<|end|>a", "<|end|>a", id="not-twice"),
+        pytest.param("", "<|end|>", id="empty"),
+    ],
+)
+def test_a_prompt_in_plain_text_begins_with_the_start_token(text: str, expected: str) -> None:
+    end = PromptEncoder(packed({})).encode_text("<|end|>")
+    encoder = PromptEncoder(packed({"post_processor": begin_with("<|end|>", end[0])}))
+    assert encoder.encode_text(text) == encoder.tokenizer.encode(expected)
+    assert encoder.tokenizer.start_ids == end
+
+
+def test_most_tokenizers_put_nothing_before_a_text() -> None:
+    assert not TOKENIZER.start_ids
+    assert PromptEncoder(packed({})).encode_text("the") == TOKENIZER.encode("the")
