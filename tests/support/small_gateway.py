@@ -52,6 +52,9 @@ class SmallGateway:
     async def get(self, path: str) -> Answer:
         return await ask(self.port, request(path, method="GET"))
 
+    async def delete(self, path: str) -> Answer:
+        return await ask(self.port, request(path, method="DELETE"))
+
     async def counter(self, name: str, **labels: str) -> float:
         """A sample of /metrics; 0 if it is not there."""
         shown = ",".join(f'{key}="{value}"' for key, value in labels.items())
