@@ -14,6 +14,7 @@ from radixgate.proto.blocks import byte_chain, root_id
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
+from radixgate.proto.routing_text import conversation_of
 
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
@@ -100,7 +101,7 @@ class Asking:
             model=model,
             prompt_tokens=prompt.total,
             blocks={**self._byte_blocks(model, generation.salt, first), **blocks},
-            session=generation.session,
+            session=generation.session or conversation_of(first),
             group=None,
             tenant=None,
             priority=generation.priority,
@@ -121,7 +122,7 @@ def _ask_of(model: str, request: ForeignRequest, blocks: Blocks) -> Ask:
         model=model,
         prompt_tokens=max(1, len(request.prompt) // BYTES_A_TOKEN),
         blocks=blocks,
-        session=request.session,
+        session=request.session or conversation_of(request.prompt),
         group=None,
         tenant=None,
         priority=request.priority,

@@ -1,6 +1,7 @@
 """Where most of the prompt is cached, as long as that is worth the queue there."""
 
 import random
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from radixgate.policies.turns import Turns
 
 # On an idle fleet a worker with the whole prompt may have so many requests more than another.
 BASE_MARGIN = 4.0
+# Among equal matches a session stays with its worker up to such a lead. The match counts whole
+# blocks; the session's worker may hold a piece of the next one.
+HOME_LEAD = 2
+# The session that was heard of least recently is forgotten first.
+_MAX_SESSIONS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,12 @@ class CacheAware:
 
     A match earns its share of the prompt times (4 + the fleet's mean requests in flight). And a
     prefix that a share of the recent prompts begins with binds nobody before that share of the
-    workers holds it. Equals take turns.
+    workers holds it. Among equals a session stays where it was, the others take turns.
     """
 
     def __init__(self, rng: random.Random) -> None:
         self._turns = Turns(rng)
+        self._homes: OrderedDict[str, str] = OrderedDict()  # session -> worker id
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -90,13 +97,40 @@ class CacheAware:
             if requests[index] - least <= tokens * per_token
         ]
         most = max(cached[index] for index in free)
-        branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
         finalists = [index for index in free if cached[index] == most]
-        if most and _is_scarce(candidates, cached, finalists[0]):
+        branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
+        index = self._home_of(request, candidates, requests, finalists)
+        if index is None and most and _is_scarce(candidates, cached, finalists[0]):
             branch = "spread"
             finalists = [index for index in free if requests[index] == least]
-        index = self._least_busy(candidates, requests, finalists)
+        if index is None:
+            index = self._least_busy(candidates, requests, finalists)
+        self._settle(request.session, candidates.ids[index])
         return Choice(index, branch, lambda: _scores(request, cached, free))
+
+    def _home_of(
+        self,
+        request: RouteRequest,
+        candidates: Candidates,
+        requests: Sequence[int],
+        finalists: Sequence[int],
+    ) -> int | None:
+        """The finalist where the session was last; None: there is none, or it is busier by far."""
+        home = self._homes.get(request.session) if request.session else None
+        if home is None:
+            return None
+        most = min(requests[index] for index in finalists) + HOME_LEAD
+        return next(
+            (i for i in finalists if candidates.ids[i] == home and requests[i] <= most), None
+        )
+
+    def _settle(self, session: str | None, worker_id: str) -> None:
+        if not session:
+            return
+        self._homes[session] = worker_id
+        self._homes.move_to_end(session)
+        if len(self._homes) > _MAX_SESSIONS:
+            self._homes.popitem(last=False)
 
     def _least_busy(
         self, candidates: Candidates, requests: Sequence[int], finalists: Sequence[int]

@@ -39,7 +39,7 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
 def make_policy(
     name: str, clock: Clock, rng: random.Random, configs: PolicyConfigs | None = None
 ) -> Policy:
-    """A new policy object. Raises ConfigError, with the nearest name, if there is none so called."""
+    """A new policy object. Raises ConfigError, with the nearest name, if none is so called."""
     maker = POLICIES.get(name)
     if maker is None:
         near = difflib.get_close_matches(name, POLICIES, n=1)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from xxhash import xxh3_64_hexdigest
 
 # Between messages and fields: bytes that no JSON string can hold unescaped.
 _MESSAGE = b"\x1e"
@@ -29,6 +30,18 @@ def message_bytes(
             pieces += (_FIELD, msgspec.json.encode(rest, order="sorted"))
         pieces.append(_MESSAGE)
     return b"".join(pieces)
+
+
+def conversation_of(text: bytes) -> str | None:
+    """A name for the conversation: equal for all its turns, as its first exchange stays the same.
+
+    None where there are no messages, as in a plain prompt. O(bytes up to the first user message).
+    """
+    start = text.find(b"user" + _FIELD)
+    end = text.find(_MESSAGE, start)
+    if start < 0 or end < 0:
+        return None
+    return xxh3_64_hexdigest(text[:end])
 
 
 def _content(content: object) -> bytes:

@@ -6,6 +6,8 @@ import pytest
 
 from columns import PROMPT, columns
 from radixgate.errors import ConfigError
+from radixgate.policies import cache_aware
+from radixgate.policies.base import Candidates, RouteRequest
 from radixgate.policies.cache_aware import CacheAware, CacheAwareConfig
 
 
@@ -93,3 +95,40 @@ def test_reports_count_other_gateways_requests_if_all_report() -> None:
 def test_knobs_out_of_range_are_errors(knobs: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(knobs))):
         CacheAwareConfig(**knobs)  # type: ignore[arg-type]
+
+
+SESSION = RouteRequest(prompt_tokens=1_000, session="s")
+
+
+@pytest.mark.parametrize(
+    ("fleet", "stays"),
+    [
+        pytest.param(columns(4, cached=[900] * 4), True, id="among-equals"),
+        pytest.param(columns(4, cached=[900] * 4, requests=[2, 0, 0, 0]), True, id="two-ahead"),
+        pytest.param(columns(4, cached=[900] * 4, requests=[3, 0, 0, 0]), False, id="three-ahead"),
+        pytest.param(columns(4, cached=[900, 0, 950, 0]), False, id="another-holds-more"),
+        pytest.param(columns(4), True, id="nobody-holds-a-whole-block"),
+        pytest.param(
+            columns(4, cached=[900, 0, 0, 0], recent_share=lambda index: 1.0),
+            True,
+            id="a-popular-prefix-is-for-others-to-spread",
+        ),
+        pytest.param(columns(3, ids=["w1", "w2", "w3"], cached=[9] * 3), False, id="it-left"),
+    ],
+)
+def test_a_session_stays_where_it_was(fleet: Candidates, stays: bool) -> None:
+    policy = CacheAware(random.Random(1))
+    policy.choose(SESSION, columns(1, ids=["w0"]))
+    # w0 has had its turn, so that equals go elsewhere.
+    policy.choose(PROMPT, columns(2, ids=["w0", "x"], uncached=[0, 0]))
+    policy.choose(PROMPT, columns(2, ids=["w0", "x"], uncached=[0, 0]))
+    chosen = policy.choose(SESSION, fleet).index
+    assert (fleet.ids[chosen] == "w0") is stays
+
+
+def test_sessions_are_forgotten_after_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_aware, "_MAX_SESSIONS", 2)
+    policy = CacheAware(random.Random(1))
+    for name in ("a", "b", "a", "c"):
+        policy.choose(RouteRequest(1_000, session=name), columns(1))
+    assert list(policy._homes) == ["a", "c"]
