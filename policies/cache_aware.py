@@ -17,6 +17,9 @@ BASE_MARGIN = 4.0
 # Among equal matches a session stays with its worker up to such a lead. The match counts whole
 # blocks; the session's worker may hold a piece of the next one.
 HOME_LEAD = 2
+# Among 128 recent prompts, a share seen in fewer than a thirty-second of the workers is chance. It
+# matters to fleets of more than 80 workers.
+CHANCE_SHARE_A_WORKER = 1 / 4_096
 # The session that was heard of least recently is forgotten first.
 _MAX_SESSIONS = 65_536
 
@@ -160,9 +163,11 @@ def _requests(candidates: Candidates) -> Sequence[int]:
 def _is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
     """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
     holders = sum(tokens >= cached[best] for tokens in cached)
-    if holders == len(cached):
+    workers = len(cached)
+    if holders == workers:
         return False
-    return holders < int(candidates.read_recent_share(best) * len(cached) + 0.5)
+    share = candidates.read_recent_share(best)
+    return share >= CHANCE_SHARE_A_WORKER * workers and holders < int(share * workers + 0.5)
 
 
 def _scores(request: RouteRequest, cached: Sequence[int], free: Sequence[int]) -> list[float]:

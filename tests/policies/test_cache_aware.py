@@ -72,6 +72,16 @@ def test_a_popular_prefix_binds_nobody_until_it_lies_on_its_share_of_the_workers
     assert CacheAware(random.Random(1)).choose(PROMPT, fleet).branch == branch
 
 
+@pytest.mark.parametrize(
+    ("seen", "branch"),
+    [pytest.param(7, "hit", id="chance"), pytest.param(9, "spread", id="popular")],
+)
+def test_in_a_large_fleet_a_few_prompts_are_chance(seen: int, branch: str) -> None:
+    cached = [900] + [0] * 255
+    fleet = columns(256, cached=cached, recent_share=lambda index: seen / 129)
+    assert CacheAware(random.Random(1)).choose(PROMPT, fleet).branch == branch
+
+
 def test_a_spread_prompt_goes_to_the_least_busy() -> None:
     fleet = columns(4, cached=[900, 0, 0, 0], requests=[1, 2, 1, 0], recent_share=lambda i: 1.0)
     assert CacheAware(random.Random(1)).choose(PROMPT, fleet).index == 3
