@@ -57,7 +57,7 @@ class SmallGateway:
 
     async def counter(self, name: str, **labels: str) -> float:
         """A sample of /metrics; 0 if it is not there."""
-        shown = ",".join(f'{key}="{value}"' for key, value in labels.items())
+        shown = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
         start = f"{name}{{{shown}}} " if labels else f"{name} "
         text = (await self.get("/metrics")).body.decode()
         lines = [line for line in text.splitlines() if line.startswith(start)]

@@ -1,0 +1,114 @@
+"""The gateway as a process: its ready line, how it drains, and what ends it."""
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from radixgate.ready_lines import GATEWAY_READY
+from raw_client import RawClient, ask, request
+from scripted_worker import ScriptedWorker, events, sse_end, sse_head
+from small_gateway import CHAT, chat_body
+from until import until
+
+pytestmark = pytest.mark.slow
+
+
+class Process:
+    """A started gateway."""
+
+    def __init__(self, process: asyncio.subprocess.Process, line: str) -> None:
+        self.process = process
+        self.line = line
+        ready = re.match(GATEWAY_READY, line)
+        assert ready, line
+        self.port = int(ready["url"].rsplit(":", 1)[1])
+
+    async def has_ready_workers(self, count: int) -> None:
+        readiness = request("/readiness", method="GET")
+        async with asyncio.timeout(10):
+            while (await ask(self.port, readiness)).json["ready_workers"] != count:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def gateway(*flags: str) -> AsyncIterator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", *flags),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(30):
+            line = (await process.stdout.readline()).decode()
+        yield Process(process, line)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_sigterm_lets_a_running_answer_end_and_exits_0() -> None:
+    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
+        assert "policy=cache_aware" in served.line
+        await served.has_ready_workers(1)
+        texts = [str(at) for at in range(10)]
+        worker.script = lambda request: [*sse_head(), *events(*texts, gap_s=0.1), *sse_end()]
+        async with RawClient(served.port) as idle, RawClient(served.port) as client:
+            client.send(request(CHAT, chat_body(stream=True)))
+            await until(lambda: len(worker.requests) == 1)
+            served.process.send_signal(signal.SIGTERM)
+            assert await idle.ended()
+            with pytest.raises(ConnectionError):
+                await ask(served.port, request("/health", method="GET"))
+            reply = await client.answer()
+            assert len(reply.events) == 12
+            assert await client.ended()
+        async with asyncio.timeout(3):
+            assert await served.process.wait() == 0
+
+
+async def test_a_second_signal_ends_at_once() -> None:
+    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
+        await served.has_ready_workers(1)
+        worker.script = lambda request: [*sse_head(), *events(*"abcdef", gap_s=5)]
+        async with RawClient(served.port) as client:
+            client.send(request(CHAT, chat_body(stream=True)))
+            await until(lambda: len(worker.requests) == 1)
+            served.process.send_signal(signal.SIGTERM)
+            await asyncio.sleep(0.2)
+            assert served.process.returncode is None
+            served.process.send_signal(signal.SIGINT)
+            async with asyncio.timeout(2):
+                assert await served.process.wait() == 0
+
+
+async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+    async with ScriptedWorker() as worker:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", str(worker.port)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+        assert (process.returncode, out) == (2, b"")
+        assert f"cannot listen on 127.0.0.1:{worker.port}" in err.decode()
+        assert b"Traceback" not in err
+
+
+async def test_a_worker_s_url_that_is_none_is_said_in_one_line() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", "--worker-urls", "x:1"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode != 0
+    assert out == b""
+    assert b"is expected" in err
+    assert b"Traceback" not in err

@@ -1,0 +1,91 @@
+"""How a foreign worker tells who it is."""
+
+import pytest
+
+from clocks import FakeClock
+from radixgate.errors import WorkerFailed, WorkerUnreachable
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.upstream_http import UpstreamPool
+from radixgate.gateway.worker_address import read_worker_url
+from radixgate.gateway.worker_foreign import ForeignWorker
+from radixgate.gateway.worker_http import HttpWorkerClient
+from scripted_worker import ScriptedWorker, json_answer
+
+
+def foreign(worker: ScriptedWorker) -> ForeignWorker:
+    clock = FakeClock()
+    address = read_worker_url(worker.url, frozenset(("http",)))
+    pool = UpstreamPool(
+        address.host,
+        address.port,
+        clock=clock,
+        deadlines=Deadlines(clock),
+        max_idle=2,
+        idle_timeout_s=10,
+    )
+    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), timeout_s=1.0)
+
+
+async def test_an_openai_server_tells_its_model() -> None:
+    async with ScriptedWorker(model="m/name") as worker:
+        identity = await foreign(worker).probe()
+        assert (identity.id, identity.url) == (f"127.0.0.1:{worker.port}", worker.url)
+        assert (identity.model, identity.kind, identity.reports_kv) == ("m/name", "http", False)
+        assert (identity.capacity_tokens, identity.instance_id) == (None, "")
+
+
+async def test_an_sglang_server_tells_its_capacity_too() -> None:
+    async with ScriptedWorker() as worker:
+        info = {"served_model_name": "served", "max_total_num_tokens": 4096, "instance_id": "i"}
+        worker.admin["/v1/models"] = lambda request: json_answer({}, 404)
+        worker.admin["/get_server_info"] = lambda request: json_answer(info)
+        identity = await foreign(worker).probe()
+        assert (identity.model, identity.capacity_tokens) == ("served", 4096)
+        assert identity.instance_id == "i"
+
+
+async def test_it_is_asked_who_it_is_once_a_life() -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker)
+        await handle.probe()
+        asked = len(worker.admin_requests)
+        await handle.probe()
+        assert [record.path for record in worker.admin_requests[asked:]] == ["/health"]
+        worker.admin["/health"] = lambda request: json_answer({}, 503)
+        with pytest.raises(WorkerFailed, match="/health answers 503"):
+            await handle.probe()
+        del worker.admin["/health"]
+        await handle.probe()
+        assert len(worker.admin_requests) > asked + 3
+
+
+async def test_a_server_without_health_is_judged_by_its_models() -> None:
+    async with ScriptedWorker() as worker:
+        worker.admin["/health"] = lambda request: json_answer({}, 404)
+        assert (await foreign(worker).probe()).model == "toy"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        pytest.param("/v1/models", 503, id="models-loading"),
+        pytest.param("/v1/models", 404, id="nothing-tells"),
+        pytest.param("/get_server_info", 503, id="info-loading"),
+    ],
+)
+async def test_a_worker_that_does_not_tell_its_model_is_not_known_yet(
+    path: str, status: int
+) -> None:
+    async with ScriptedWorker() as worker:
+        worker.admin[path] = lambda request: json_answer({}, status)
+        with pytest.raises(WorkerFailed):
+            await foreign(worker).probe()
+
+
+async def test_nobody_there_is_told_from_a_bad_answer() -> None:
+    worker = await ScriptedWorker().start()
+    handle = foreign(worker)
+    await handle.probe()
+    await worker.stop()
+    with pytest.raises(WorkerUnreachable):
+        await handle.probe()
