@@ -51,7 +51,7 @@ def weights_of(config: ModelConfig, seed: int = 0) -> Weights:
     }
 
 
-def as_llama_cpp(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+def as_llama_cpp(rows: NDArray[Any], heads: int) -> NDArray[Any]:
     """Rows of Q or K in the order that the conversion for llama.cpp gives them."""
     halves = rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:])
     return halves.swapaxes(1, 2).reshape(rows.shape)
@@ -59,7 +59,7 @@ def as_llama_cpp(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
 
 def write_gguf(
     path: Path,
-    weights: Mapping[str, NDArray[np.float32]],
+    weights: Mapping[str, NDArray[Any]],
     config: ModelConfig = CONFIG,
     *,
     kind: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F32,
@@ -69,8 +69,8 @@ def write_gguf(
 ) -> Path:
     """By the writer of the `gguf` package. `keys` replace or add metadata, None leaves one out.
 
-    The architecture is the config's own if none is given. A weight with a name of GGUF's is
-    written as it is.
+    The architecture is the config's own if none is given. A weight with a name of GGUF's keeps
+    it; weights in bytes are blocks of `kind`, row by row.
     """
     writer = gguf.GGUFWriter(path, architecture or config.architecture)
     for key, value in (_metadata(config) | dict(keys or {})).items():
@@ -85,7 +85,9 @@ def write_gguf(
             values = as_llama_cpp(values, config.heads)
         elif ".k_proj." in name:
             values = as_llama_cpp(values, config.kv_heads)
-        if values.ndim == 1 or kind == gguf.GGMLQuantizationType.F32:
+        if values.dtype == np.uint8:
+            writer.add_tensor(ours, np.ascontiguousarray(values), raw_dtype=kind)
+        elif values.ndim == 1 or kind == gguf.GGMLQuantizationType.F32:
             writer.add_tensor(ours, np.ascontiguousarray(values))
         else:
             writer.add_tensor(ours, quants.quantize(values, kind), raw_dtype=kind)
