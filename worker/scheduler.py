@@ -179,7 +179,10 @@ class Scheduler:
         if not len(self.waiting) or not self._room(budget):
             return admitted
         misfits = 0
-        for sequence in self.waiting.in_order():
+        most = self._max_running - len(self.running) + _MAX_MISFITS
+        for sequence in self.waiting.in_order(most):
+            if self.waiting.holds_back(sequence):
+                break
             if not self._memory.admit(sequence, self._spare_pages(sequence)):
                 misfits += 1
                 if misfits == _MAX_MISFITS or self.waiting.starved(sequence):

@@ -1,6 +1,7 @@
 """Those who wait for pages, and in which order they are tried."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
 
 from sortedcontainers import SortedDict
 
@@ -17,7 +18,7 @@ class WaitingQueue:
     """Waiting sequences by priority, then by arrival (`fcfs`) or longest cached prefix (`lpm`).
 
     Nobody is passed over more than `max_passed_over` times by a later one of the same priority:
-    then it comes first, and nobody is admitted before it.
+    then it is starved, and until it is admitted nobody of its priority or a lower one is.
     """
 
     def __init__(self, policy: str, uncached_tokens: UncachedTokens, max_passed_over: int) -> None:
@@ -25,6 +26,7 @@ class WaitingQueue:
         self._uncached_tokens = uncached_tokens
         self._max_passed_over = max_passed_over
         self._waiting = SortedDict()  # arrival -> sequence
+        self._starved: set[TokenSequence] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -38,22 +40,35 @@ class WaitingQueue:
 
     def remove(self, sequence: TokenSequence) -> None:
         del self._waiting[sequence.arrival]
+        self._starved.discard(sequence)
 
-    def in_order(self) -> list[TokenSequence]:
-        """Whom to try, first to last. O(waiting); `lpm` looks up the prefixes of at most 128."""
+    def in_order(self, most: int) -> list[TokenSequence]:
+        """Whom to try, first to last, at most so many.
+
+        O(most) for `fcfs`; `lpm` looks up the prefixes of all who wait, if they are at most 128.
+        """
+        if self._starved:
+            starved = sorted(self._starved, key=lambda s: s.arrival)
+            highest = starved[0].request.priority
+            above = takewhile(lambda s: s.request.priority > highest, self._waiting.values())
+            return [*above, *starved][:most]
+        if not self._longest_prefix_first or len(self._waiting) > _LPM_LIMIT:
+            return list(islice(self._waiting.values(), most))
         waiting: list[TokenSequence] = list(self._waiting.values())
-        if self._longest_prefix_first and len(waiting) <= _LPM_LIMIT:
-            found = {s: len(s.ids) - self._uncached_tokens(s) for s in waiting}
-            waiting.sort(key=lambda s: (-s.request.priority, -found[s], s.arrival))
-        starved = [sequence for sequence in waiting if self.starved(sequence)]
-        if not starved:
-            return waiting
-        starved.sort(key=lambda s: s.arrival)
-        return starved + [sequence for sequence in waiting if not self.starved(sequence)]
+        found = {s: len(s.ids) - self._uncached_tokens(s) for s in waiting}
+        waiting.sort(key=lambda s: (-s.request.priority, -found[s], s.arrival))
+        return waiting[:most]
 
     def starved(self, sequence: TokenSequence) -> bool:
-        """True: nobody may be admitted before it."""
+        """True: it may be passed over no more."""
         return sequence.passed_over >= self._max_passed_over
+
+    def holds_back(self, sequence: TokenSequence) -> bool:
+        """True: somebody who is starved has to be admitted before it."""
+        if sequence in self._starved:
+            return False
+        priority = sequence.request.priority
+        return any(other.request.priority >= priority for other in self._starved)
 
     def admitted(self, sequence: TokenSequence) -> None:
         """It leaves the queue, and those it overtook remember it."""
@@ -63,4 +78,6 @@ class WaitingQueue:
                 break
             if other.request.priority == sequence.request.priority:
                 other.passed_over += 1
+                if self.starved(other):
+                    self._starved.add(other)
         sequence.passed_over = 0

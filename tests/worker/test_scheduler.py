@@ -87,6 +87,21 @@ def test_nobody_is_passed_over_for_ever() -> None:
     assert len(set(before)) == 3
 
 
+def test_a_starved_request_does_not_hold_back_a_more_urgent_one() -> None:
+    engine = SmallEngine(pages=12, max_passed_over=1, schedule_conservativeness=0.0)
+    ear = Ear()
+    engine.submit(ear, 0, [1] * 16, max_tokens=24)
+    engine.step()
+    engine.submit(ear, 1, [2] * 44, max_tokens=1)
+    for handle in (2, 3, 4):
+        engine.submit(ear, handle, [handle], max_tokens=1)
+    engine.submit(ear, 9, [9], max_tokens=1, priority=1)
+    engine.run_until(lambda: ear.finish(0) is not None)
+    assert [ear.finish(handle) for handle in (9, 2, 3, 4)] == ["LENGTH", "LENGTH", None, None]
+    engine.run()
+    assert [ear.finish(handle) for handle in (1, 3, 4)] == ["LENGTH"] * 3
+
+
 def test_lpm_takes_the_longest_cached_prefix_first() -> None:
     engine = SmallEngine(schedule_policy="lpm", max_running_requests=1)
     engine.answer([1] * 9, max_tokens=1)
