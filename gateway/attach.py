@@ -33,19 +33,40 @@ class Receiver(Protocol):
         ...
 
 
+class _Outbound:
+    """The commands of one connection. A connection that has ended can take none of the next's."""
+
+    def __init__(self, hello: pb.Command) -> None:
+        self._commands: deque[pb.Command] = deque((hello,))
+        self._wake = asyncio.Event()
+        self.unsent_bytes = 0
+
+    def put(self, command: pb.Command) -> None:
+        self.unsent_bytes += _size(command)
+        self._commands.append(command)
+        self._wake.set()
+
+    async def commands(self) -> AsyncIterator[pb.Command]:
+        while True:
+            while self._commands:
+                command = self._commands.popleft()
+                self.unsent_bytes -= _size(command)
+                yield command
+            self._wake.clear()
+            await self._wake.wait()
+
+
 class AttachStream:
     """Keeps the stream open while `run` runs, and shares it among all attempts at this worker."""
 
     def __init__(self, stub: rpc.WorkerStub, gateway_id: str, worker: str) -> None:
         self._stub = stub
-        self._gateway_id = gateway_id
+        self._hello = pb.Command(hello=pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION))
         self._worker = worker
         self._next_handle = 1
         self._receivers: dict[int, Receiver] = {}
-        self._commands: deque[pb.Command] = deque()
-        self._unsent_bytes = 0
-        self._wake = asyncio.Event()
-        self._open = False  # also while it is being opened: commands then wait for it
+        # None between two connections. Commands given while one is being opened wait for it.
+        self._outbound: _Outbound | None = None
 
     @property
     def in_flight(self) -> int:
@@ -53,12 +74,13 @@ class AttachStream:
 
     def submit(self, submits: Sequence[pb.Submit], receiver: Receiver) -> list[int]:
         """Send prompts; their handles come back. Raises WorkerFailed if nothing can be sent."""
-        size = sum(len(submit.input_ids) for submit in submits)
-        if not self._open:
+        outbound = self._outbound
+        if outbound is None:
             raise WorkerFailed(f"worker {self._worker} is not attached")
-        if self._unsent_bytes + size > MAX_UNSENT_BYTES:
+        size = sum(len(submit.input_ids) for submit in submits)
+        if outbound.unsent_bytes + size > MAX_UNSENT_BYTES:
             raise WorkerFailed(
-                f"worker {self._worker} has not taken {self._unsent_bytes} bytes of commands"
+                f"worker {self._worker} has not taken {outbound.unsent_bytes} bytes of commands"
             )
         handles = []
         for submit in submits:
@@ -66,59 +88,51 @@ class AttachStream:
             self._next_handle += 1
             self._receivers[submit.handle] = receiver
             handles.append(submit.handle)
-            self._send(pb.Command(submit=submit))
+            outbound.put(pb.Command(submit=submit))
         return handles
 
     def abort(self, handle: int) -> None:
         """Tell the worker and forget the handle; safe for one that has ended."""
-        if self._receivers.pop(handle, None) is not None and self._open:
-            self._send(pb.Command(abort=pb.Abort(handle=handle)))
+        if self._receivers.pop(handle, None) is not None:
+            self._put(pb.Command(abort=pb.Abort(handle=handle)))
 
     def end(self, handle: int) -> None:
         """Tell the worker to end the request; what it says last still arrives."""
-        if handle in self._receivers and self._open:
-            self._send(pb.Command(abort=pb.Abort(handle=handle)))
+        if handle in self._receivers:
+            self._put(pb.Command(abort=pb.Abort(handle=handle)))
 
     def forget(self, handle: int) -> None:
         """The handle has had its last output."""
         self._receivers.pop(handle, None)
 
     def add_credit(self, handle: int, tokens: int) -> None:
-        if handle in self._receivers and self._open:
-            self._send(pb.Command(credit=pb.Credit(handle=handle, tokens=tokens)))
+        if handle in self._receivers:
+            self._put(pb.Command(credit=pb.Credit(handle=handle, tokens=tokens)))
 
     async def run(self) -> None:
         """Connect, and connect again whenever the stream breaks; runs until cancelled."""
         pause_s = RECONNECT_FIRST_S
         while True:
             error = "the worker closed the stream"
-            self._open = True
+            if self._outbound is not None:
+                # An earlier `run` was cancelled and has not ended yet.
+                self._break_off(self._outbound, WorkerFailed(f"worker {self._worker} is another"))
+            outbound = self._outbound = _Outbound(self._hello)
             try:
-                async for batch in self._stub.Attach(self._outgoing()):
+                async for batch in self._stub.Attach(outbound.commands()):
                     pause_s = RECONNECT_FIRST_S
                     self._dispatch(batch)
             except grpc.aio.AioRpcError as exc:
                 error = exc.details() or exc.code().name
             finally:
-                self._break_off(WorkerFailed(f"worker {self._worker} broke off: {error}"))
+                self._break_off(outbound, WorkerFailed(f"worker {self._worker} broke off: {error}"))
             _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, RECONNECT_MOST_S)
 
-    async def _outgoing(self) -> AsyncIterator[pb.Command]:
-        yield pb.Command(hello=pb.Hello(gateway_id=self._gateway_id, version=CONTRACT_VERSION))
-        while True:
-            while self._commands:
-                command = self._commands.popleft()
-                self._unsent_bytes -= _size(command)
-                yield command
-            self._wake.clear()
-            await self._wake.wait()
-
-    def _send(self, command: pb.Command) -> None:
-        self._unsent_bytes += _size(command)
-        self._commands.append(command)
-        self._wake.set()
+    def _put(self, command: pb.Command) -> None:
+        if self._outbound is not None:
+            self._outbound.put(command)
 
     def _dispatch(self, batch: pb.StepBatch) -> None:
         for refused in batch.refused:
@@ -131,10 +145,10 @@ class AttachStream:
             if receiver is not None:
                 receiver.on_item(item)
 
-    def _break_off(self, error: RadixgateError) -> None:
-        self._open = False
-        self._commands.clear()
-        self._unsent_bytes = 0
+    def _break_off(self, outbound: _Outbound, error: RadixgateError) -> None:
+        if self._outbound is not outbound:
+            return  # a later `run` has the stream, and what runs is its
+        self._outbound = None
         receivers, self._receivers = self._receivers, {}
         for receiver in dict.fromkeys(receivers.values()):
             receiver.on_lost(error)

@@ -22,12 +22,14 @@ class GrpcWorkerClient:
         served: Callable[[], ServedModel],
         wall_clock: Callable[[], float],
         rng: random.Random,
+        on_close: Callable[[], None],
     ) -> None:
         """`served` is asked once a request: a worker may come back with another model."""
         self._stream = stream
         self._served = served
         self._wall_clock = wall_clock
         self._rng = rng
+        self._on_close = on_close
         self._live: dict[GrpcAttempt, Downstream] = {}
         self._closed = False
 
@@ -64,6 +66,7 @@ class GrpcWorkerClient:
         for attempt, downstream in list(self._live.items()):
             attempt.cancel()
             downstream.on_failure(WorkerFailed("the worker was removed"))
+        self._on_close()
 
     def _over(self, attempt: GrpcAttempt) -> None:
         self._live.pop(attempt, None)

@@ -65,12 +65,14 @@ class GrpcWorker:
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
+        self._closing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[PromptEncoder] | None = None
         self._client = GrpcWorkerClient(
             self._attach,
             served=self._served,
             wall_clock=parts.wall_clock,
             rng=parts.rng,
+            on_close=self._close_channel,
         )
         self._watches = WorkerWatches(self._stub, address.id, parts.fleet, parts.gateway_id)
 
@@ -105,13 +107,10 @@ class GrpcWorker:
 
     async def run(self) -> None:
         """The streams that go on while the worker is in the fleet; each reconnects by itself."""
-        try:
-            async with asyncio.TaskGroup() as streams:
-                streams.create_task(self._attach.run())
-                streams.create_task(self._watches.kv())
-                streams.create_task(self._watches.load())
-        finally:
-            await self._channel.close()
+        async with asyncio.TaskGroup() as streams:
+            streams.create_task(self._attach.run())
+            streams.create_task(self._watches.kv())
+            streams.create_task(self._watches.load())
 
     async def flush_cache(self) -> OrderResult:
         try:
@@ -136,6 +135,9 @@ class GrpcWorker:
         finally:
             pool.close()
         return OrderResult(answer.ok, f"status {answer.status}", answer.json())
+
+    def _close_channel(self) -> None:
+        self._closing = asyncio.get_running_loop().create_task(self._channel.close())
 
     async def _learn(self, info: pb.WorkerInfo) -> None:
         """Take up the model, and its tokenizer if no worker has brought that one yet."""

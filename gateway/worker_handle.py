@@ -34,7 +34,8 @@ class WorkerHandle(WorkerProbe, Protocol):
 
     async def run(self) -> None:
         """What must go on while the worker is in the fleet (streams, watches). Started when the
-        worker first answers a probe, cancelled when it is removed; reconnects by itself."""
+        worker first answers a probe, and anew when another process answers at its address;
+        cancelled when it is removed. Reconnects by itself."""
         ...
 
     async def flush_cache(self) -> OrderResult: ...

@@ -34,15 +34,9 @@ class WorkerWatches:
         feed = KvFeed(self._fleet.mirror_of(self._worker_id), self._worker_id)
 
         async def follow() -> None:
-            nonlocal feed
-            if not feed.current:
-                # The worker was admitted anew, as another process: its mirror has begun afresh.
-                feed = KvFeed(self._fleet.mirror_of(self._worker_id), self._worker_id)
             epoch, seq = feed.restart()
             request = pb.WatchKvRequest(epoch=epoch, seq=seq)
             async for message in self._stub.WatchKv(request):
-                if not feed.current:
-                    return
                 resync = feed.take(update_from_pb(message))
                 if resync is not None:
                     _log.info(

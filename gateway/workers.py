@@ -170,8 +170,10 @@ class Workers:
         member.identity = identity
         self.clients[identity.id] = member.handle.client
         self._set_state(member, WorkerState.READY)
-        if member.running is None or member.running.done():
-            member.running = asyncio.create_task(self._run(member))
+        # What ran for another process at this address reports to a mirror that is no more.
+        if member.running is not None:
+            member.running.cancel()
+        member.running = asyncio.create_task(self._run(member))
         _log.info(
             "worker ready",
             extra=fields(worker=identity.id, kind=identity.kind, model=identity.model),

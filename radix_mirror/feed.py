@@ -22,18 +22,13 @@ class KvFeed:
         self.updates = 0
         self.resyncs: Counter[str] = Counter()  # by cause
 
-    @property
-    def current(self) -> bool:
-        """False once the worker was removed, or removed and added again: make another feed."""
-        return self._mirror.incarnation(self._worker_id) == self._incarnation
-
     def restart(self) -> tuple[int, int]:
         """(epoch, seq) to ask for on a stream that is about to be opened."""
         return self._reader.restart()
 
     def take(self, update: KvUpdate) -> Resync | None:
         """Apply one update. A Resync: this stream is of no more use, open another. O(block ids)."""
-        if not self.current:
+        if self._mirror.incarnation(self._worker_id) != self._incarnation:
             return None
         self.updates += 1
         for verb in self._reader.read(update):
