@@ -4,6 +4,8 @@ import pytest
 
 from radixgate import log
 from radixgate.cli import ENTRIES, main
+from radixgate.configs.load import load
+from radixgate.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +54,11 @@ def test_the_commands_are_listed(argv: list[str], capsys: pytest.CaptureFixture[
     for name, entry in ENTRIES.items():
         assert name in text
         assert entry.command.about in text
+
+
+@pytest.mark.parametrize(
+    "setting", ["up.workers=0", "up.threads=0"], ids=["no workers", "no threads"]
+)
+def test_up_refuses_a_number_below_one(setting: str) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        load(ENTRIES["up"].command, ["--set", setting], environ={})
