@@ -47,6 +47,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parts: list[bytes] = []  # of the body, in the piece being parsed
         self._status = 0  # of a head that the listener has not heard of
         self._complete = False
+        self._keeps = False  # the worker lets the connection live on
         self._surplus = False  # more came than was asked for
         self._paused = False
 
@@ -149,10 +150,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     @property
     def _reusable(self) -> bool:
-        if not self._framed or self._surplus or not self.usable:
-            return False
-        keeps: bool = self._parser.should_keep_alive()
-        return keeps
+        return self._keeps and self._framed and not self._surplus and self.usable
 
     def _give_up(self, why: str) -> None:
         listener = self._listener
@@ -192,8 +190,10 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         # An interim answer (100, 103) is complete too, and only announces the real one.
-        if self._parser.get_status_code() >= 200:
+        if self._parser.get_status_code() >= 200 and not self._complete:
             self._complete = True
+            # Asked later, the parser would speak of a message that has not begun.
+            self._keeps = self._parser.should_keep_alive()
 
 
 class UpstreamPool:

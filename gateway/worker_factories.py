@@ -53,9 +53,8 @@ def worker_factories(
         return GrpcWorker(address, parts)
 
     def foreign(address: WorkerAddress) -> WorkerHandle:
-        client = HttpWorkerClient(
-            http_pool(address.host, address.port), config.worker_connect_timeout_secs
-        )
-        return ForeignWorker(address, client, timeout_s)
+        pool = http_pool(address.host, address.port)
+        client = HttpWorkerClient(pool, config.worker_connect_timeout_secs)
+        return ForeignWorker(address, client, http_pool(address.host, address.port), timeout_s)
 
     return {"grpc": own, "http": foreign}

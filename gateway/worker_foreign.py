@@ -9,6 +9,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
 from radixgate.gateway.asking import BYTES
 from radixgate.gateway.upstream_fetch import Fetched, fetch
+from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
 from radixgate.gateway.worker_handle import OrderResult
 from radixgate.gateway.worker_http import HttpWorkerClient
@@ -21,9 +22,17 @@ _NOT_THERE = (404, 405, 501)
 class ForeignWorker:
     """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life."""
 
-    def __init__(self, address: WorkerAddress, client: HttpWorkerClient, timeout_s: float) -> None:
+    def __init__(
+        self,
+        address: WorkerAddress,
+        client: HttpWorkerClient,
+        pool: UpstreamPool,
+        timeout_s: float,
+    ) -> None:
+        """`pool`: for questions and orders, apart from the connections that generations use."""
         self._address = address
         self._client = client
+        self._pool = pool
         self._timeout_s = timeout_s
         self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
 
@@ -46,7 +55,10 @@ class ForeignWorker:
 
     async def run(self) -> None:
         """Nothing goes on beside the probes: it reports neither KV nor load."""
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._pool.close()
 
     async def flush_cache(self) -> OrderResult:
         return await self._order("/flush_cache", b"")
@@ -64,7 +76,7 @@ class ForeignWorker:
 
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:
-            answer = await fetch(self._client.pool, "POST", path, body, timeout_s=self._timeout_s)
+            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
         except WorkerFailed as error:
             return OrderResult(False, error.message)
         return _result(answer)
@@ -109,10 +121,10 @@ class ForeignWorker:
         return value if isinstance(value, dict) else {}
 
     async def _get(self, path: str) -> Fetched:
-        return await fetch(self._client.pool, "GET", path, timeout_s=self._timeout_s)
+        return await fetch(self._pool, "GET", path, timeout_s=self._timeout_s)
 
     def _failure(self, why: str) -> WorkerFailed:
-        return self._client.pool.failure(why)
+        return self._pool.failure(why)
 
 
 def _result(answer: Fetched) -> OrderResult:

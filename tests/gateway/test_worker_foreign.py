@@ -23,7 +23,7 @@ def foreign(worker: ScriptedWorker) -> ForeignWorker:
         max_idle=2,
         idle_timeout_s=10,
     )
-    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), timeout_s=1.0)
+    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, timeout_s=1.0)
 
 
 async def test_an_openai_server_tells_its_model() -> None:

@@ -1,0 +1,116 @@
+"""Connections to a worker: used again, counted, and let go of."""
+
+import asyncio
+
+from clocks import FakeClock
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.upstream_fetch import Fetched, fetch
+from radixgate.gateway.upstream_http import UpstreamPool
+from scripted_worker import Close, Hang, Raw, ScriptedWorker, Sleep, answer, chat_answer
+from small_gateway import small_gateway
+from until import until
+
+
+async def ask(pool: UpstreamPool) -> Fetched:
+    return await fetch(pool, "POST", "/generate", timeout_s=2)
+
+
+def pool_to(worker: ScriptedWorker, max_idle: int = 8) -> tuple[UpstreamPool, FakeClock, Deadlines]:
+    clock = FakeClock()
+    deadlines = Deadlines(clock)
+    pool = UpstreamPool(
+        "127.0.0.1",
+        worker.port,
+        clock=clock,
+        deadlines=deadlines,
+        max_idle=max_idle,
+        idle_timeout_s=10.0,
+    )
+    return pool, clock, deadlines
+
+
+def open_connections(worker: ScriptedWorker) -> int:
+    return sum(connection.closed_at is None for connection in worker.connections)
+
+
+async def test_one_connection_serves_requests_that_follow_one_another() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        for _ in range(5):
+            assert (await gateway.chat()).status == 200
+        assert len({request.connection.number for request in worker.requests}) == 1
+
+
+async def test_the_last_connection_given_back_is_the_first_taken() -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [Sleep(0.01), *answer(b"{}")]
+        pool, _, _ = pool_to(worker)
+        await asyncio.gather(*(ask(pool) for _ in range(3)))
+        assert len(worker.connections) == 3
+        for _ in range(3):
+            await ask(pool)
+        assert len({request.connection.number for request in worker.requests[3:]}) == 1
+        pool.close()
+
+
+async def test_no_more_idle_connections_are_kept_than_allowed_nor_longer() -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [Sleep(0.01), *answer(b"{}")]
+        pool, clock, deadlines = pool_to(worker, max_idle=2)
+        await asyncio.gather(*(ask(pool) for _ in range(5)))
+        await until(lambda: open_connections(worker) == 2)
+        clock.advance(9)
+        deadlines.sweep()
+        await ask(pool)
+        clock.advance(2)
+        deadlines.sweep()
+        await until(lambda: open_connections(worker) == 1)
+        clock.advance(9)
+        deadlines.sweep()
+        await until(lambda: open_connections(worker) == 0)
+
+
+async def test_an_answer_that_closes_its_connection_leaves_none_behind() -> None:
+    head = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
+    async with ScriptedWorker() as worker:
+        pool, _, _ = pool_to(worker)
+        answers = [Raw(head), Raw(head.replace(b"1.1", b"1.0"))]
+        worker.script = lambda request: [answers[len(worker.requests) - 1], Hang()]
+        for _ in answers:
+            assert (await ask(pool)).body == b"{}"
+            assert pool.take_idle() is None
+
+
+async def test_interim_answers_are_passed_over() -> None:
+    early = Raw(b"HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n")
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: [early, Sleep(0.005), *chat_answer()]
+        for _ in range(2):
+            reply = await gateway.chat()
+            assert (reply.status, reply.interim) == (200, [])
+            assert reply.header("link") is None
+        assert len({request.connection.number for request in worker.requests}) == 1
+
+
+async def test_a_paused_connection_is_read_again_when_it_is_used_again() -> None:
+    async with ScriptedWorker() as worker:
+        pool, _, _ = pool_to(worker)
+        await ask(pool)
+        connection = pool.take_idle()
+        assert connection is not None
+        connection.pause()
+        connection.resume()
+        connection.pause()
+        pool.release(connection)
+        connection.resume()
+        assert (await ask(pool)).ok
+        assert len(worker.connections) == 1
+
+
+async def test_an_idle_connection_that_the_worker_closes_is_forgotten() -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [*answer(b"{}"), Sleep(0.01), Close()]
+        pool, _, _ = pool_to(worker)
+        await ask(pool)
+        await until(lambda: open_connections(worker) == 0)
+        await asyncio.sleep(0.01)
+        assert pool.take_idle() is None
