@@ -3,9 +3,11 @@
 import asyncio
 
 from clocks import FakeClock
+from radixgate.errors import WorkerFailed
+from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.upstream_fetch import Fetched, fetch
-from radixgate.gateway.upstream_http import UpstreamPool
+from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 from scripted_worker import Close, Hang, Raw, ScriptedWorker, Sleep, answer, chat_answer
 from small_gateway import small_gateway
 from until import until
@@ -91,17 +93,32 @@ async def test_interim_answers_are_passed_over() -> None:
         assert len({request.connection.number for request in worker.requests}) == 1
 
 
+class PausesAtOnce:
+    """A listener that wants no more as soon as something comes."""
+
+    def __init__(self, connection: UpstreamConnection) -> None:
+        self.connection = connection
+        self.complete = False
+
+    def on_response(self, status: int, headers: Headers) -> None:
+        self.connection.pause()
+
+    def on_data(self, data: bytes) -> None: ...
+
+    def on_complete(self) -> None:
+        self.complete = True
+
+    def on_broken(self, error: WorkerFailed, answered: bool) -> None: ...
+
+
 async def test_a_paused_connection_is_read_again_when_it_is_used_again() -> None:
     async with ScriptedWorker() as worker:
+        worker.script = lambda request: answer(b"{}")
         pool, _, _ = pool_to(worker)
-        await ask(pool)
-        connection = pool.take_idle()
-        assert connection is not None
-        connection.pause()
-        connection.resume()
-        connection.pause()
-        pool.release(connection)
-        connection.resume()
+        connection = await pool.connect(1.0)
+        listener = PausesAtOnce(connection)
+        connection.send(b"GET /generate HTTP/1.1\r\nhost: a\r\n\r\n", b"", listener)
+        await until(lambda: listener.complete)
         assert (await ask(pool)).ok
         assert len(worker.connections) == 1
 
