@@ -14,7 +14,7 @@ _TO_TRY = """
 Try, in another terminal:
 
   curl -N {url}/v1/chat/completions -H 'content-type: application/json' \\
-    -d '{{"model": "{model}", "stream": true, "max_tokens": 64,
+    -d '{{"model": "{model}", "stream": true, "max_tokens": 64, "temperature": 0,
          "messages": [{{"role": "user", "content": "What is the capital of France?"}}]}}'
   curl {url}/workers
   {program} bench --base-url {url} --dataset-name generated-shared-prefix \\
