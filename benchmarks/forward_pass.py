@@ -2,13 +2,14 @@
 
     python benchmarks/forward_pass.py --model smollm2 --threads 2
 
-The best of some repeats, as other work on the machine can only add time.
+The best of some repeats, as other work on the machine can only add time. Where it is never quiet,
+read the CPU time with `--threads 1`: waiting for a core does not count in it.
 """
 
 import argparse
 import random
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -55,19 +56,28 @@ class Bench:
             logit_rows=torch.arange(new - 1, sequences * new, new),
         )
 
-    def seconds(self, batch: ForwardBatch, repeats: int) -> float:
+    def measure(self, batch: ForwardBatch, repeats: int) -> "Times":
         """The best of `repeats` passes over this batch, after one to warm up."""
-        return best_of(lambda: self._model.forward(batch, self._attention), repeats)
+        self._model.forward(batch, self._attention)
+        passes = [self._timed(batch) for _ in range(repeats)]
+        return Times(min(one.wall_s for one in passes), min(one.cpu_s for one in passes))
+
+    def _timed(self, batch: ForwardBatch) -> "Times":
+        wall, cpu = time.perf_counter(), time.process_time()
+        self._model.forward(batch, self._attention)
+        return Times(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def best_of(call: Callable[[], object], repeats: int) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+@dataclass(frozen=True, slots=True)
+class Times:
+    """One forward pass: on the clock, and on all cores together."""
+
+    wall_s: float
+    cpu_s: float
+
+    def show(self, what: str, tokens: int) -> None:
+        wall, cpu = f"{self.wall_s * 1e3:7.1f} ms", f"{self.cpu_s * 1e3:7.1f} ms of CPU"
+        print(f"{what:28} {wall} {tokens / self.wall_s:7.1f} tok/s {cpu}")
 
 
 def main() -> None:
@@ -87,12 +97,11 @@ def main() -> None:
         f"{args.model}, {args.threads} threads, pages of {args.page_size}, best of {args.repeats}"
     )
     for cached, new in ((0, 512), (1536, 512), (512, 64)):
-        seconds = bench.seconds(bench.batch(1, cached, new), args.repeats)
-        print(f"prefill {new:4} after {cached:4} cached: {new / seconds:7.0f} tok/s")
+        times = bench.measure(bench.batch(1, cached, new), args.repeats)
+        times.show(f"prefill {new} after {cached} cached", new)
     for size in args.batches:
-        seconds = bench.seconds(bench.batch(size, args.context, 1), args.repeats)
-        rate = f"{size / seconds:7.1f} tok/s"
-        print(f"decode {size:3} at {args.context}: {seconds * 1e3:7.1f} ms  {rate}")
+        times = bench.measure(bench.batch(size, args.context, 1), args.repeats)
+        times.show(f"decode {size} at {args.context}", size)
 
 
 if __name__ == "__main__":
