@@ -162,7 +162,10 @@ async def test_lg3_failures_are_no_fast_successes() -> None:
 
 @pytest.mark.slow
 async def test_scripted_times_are_measured_with_fifty_streams_at_once() -> None:
-    """TTFT 50 ms, ten tokens 20 ms apart, over connections that exist; wide for a busy machine."""
+    """TTFT 50 ms, ten tokens 20 ms apart, over connections that exist.
+
+    Server and client share one loop, so a busy machine can only make the first token later.
+    """
     script = Script(
         (
             *((0.050 + 0.020 * n, sse(chat_chunk(f" w{n}", tokens=n + 1))) for n in range(10)),
@@ -188,7 +191,8 @@ async def test_scripted_times_are_measured_with_fifty_streams_at_once() -> None:
     assert {asked.connection for asked in server.asked} == set(range(1, 51))
     assert run.ttft is not None
     assert run.tpot is not None
-    assert run.ttft.p50 == pytest.approx(0.050, abs=0.030)
+    assert run.ttft.min >= 0.049
+    assert run.ttft.p50 < 3 * 0.050
     assert run.tpot.p50 == pytest.approx(0.020, abs=0.005)
 
 
