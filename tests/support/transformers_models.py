@@ -1,5 +1,6 @@
 """Small random models made by `transformers`, and what they answer: the truth for our readers."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -89,6 +90,7 @@ class HfModel(Protocol):
 @cache
 def library() -> ModuleType:
     """Imported late: it takes ten seconds, which quick tests must not wait for."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # it reads this when it is imported
     return import_module("transformers")
 
 
