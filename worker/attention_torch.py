@@ -9,6 +9,7 @@ import torch.nn.functional as functional
 from torch.nn.utils.rnn import pad_sequence
 
 from radixgate.worker.batch import ForwardBatch, KvPool
+from radixgate.worker.rounding import from_int8, to_int8
 
 # Rows of a prefill chunk attended at once: bounds the mask to this many rows, and spares most of
 # the scores above the diagonal.
@@ -38,10 +39,8 @@ class TorchAttention:
         rows = [after - first for first, after in pairwise(batch.q_starts)]
         chunks = [i for i, count in enumerate(rows) if count > 1]
         decodes = [i for i, count in enumerate(rows) if count == 1]
-        longest = max((batch.context_lens[i] for i in chunks), default=0)
-        mask = _diagonal_mask(longest, self._pool.keys[0].device)
         self._slots = batch.slots
-        self._chunks = [_chunk(batch, index, mask) for index in chunks]
+        self._chunks = _chunks(batch, chunks)
         self._groups = [
             _decode_group(batch, members, self._pool.keys[0])
             for members in _similar_lengths(decodes, batch.context_lens)
@@ -49,15 +48,55 @@ class TorchAttention:
 
     def run(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Stores k and v, then attends; see AttentionBackend."""
-        keys, values = self._pool.keys[layer], self._pool.values[layer]
-        keys.index_copy_(0, self._slots, k.to(keys.dtype))
-        values.index_copy_(0, self._slots, v.to(values.dtype))
+        keys = _Side.of(self._pool.keys, self._pool.key_scales, layer)
+        values = _Side.of(self._pool.values, self._pool.value_scales, layer)
+        keys.write(self._slots, k)
+        values.write(self._slots, v)
         out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
         for chunk in self._chunks:
             out[chunk.rows] = chunk.attend(q[chunk.rows], keys, values)
         for group in self._groups:
             out[group.rows] = group.attend(q[group.rows], keys, values)
         return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Keys or values of one layer, as they are stored; read as float32."""
+
+    stored: torch.Tensor  # [slots, kv_heads, head_dim]
+    scales: torch.Tensor | None  # [slots, kv_heads]; None: what is stored is not scaled
+
+    @classmethod
+    def of(
+        cls, stored: Sequence[torch.Tensor], scales: Sequence[torch.Tensor], layer: int
+    ) -> "_Side":
+        return cls(stored[layer], scales[layer] if scales else None)
+
+    def write(self, slots: torch.Tensor, x: torch.Tensor) -> None:
+        if self.scales is None:
+            self.stored.index_copy_(0, slots, x.to(self.stored.dtype))
+            return
+        numbers, scales = to_int8(x)
+        self.stored.index_copy_(0, slots, numbers)
+        self.scales.index_copy_(0, slots, scales)
+
+    def pages(self, pages: torch.Tensor, page_size: int) -> torch.Tensor:
+        """All tokens of some pages: [len(pages) * page_size, kv_heads, head_dim]."""
+        numbers = _pages_of(self.stored, pages, page_size)
+        if self.scales is None:
+            return numbers.to(torch.float32)
+        return from_int8(numbers, _pages_of(self.scales, pages, page_size))
+
+    def vectors(self, vectors: torch.Tensor, out: torch.Tensor) -> None:
+        """Some vectors, counted over slots and heads, to `out` [len(vectors), head_dim]."""
+        table = self.stored.view(-1, self.stored.shape[-1])
+        if self.stored.dtype == torch.float32:
+            torch.index_select(table, 0, vectors, out=out)
+            return
+        out.copy_(table.index_select(0, vectors))
+        if self.scales is not None:
+            out.mul_(self.scales.view(-1).index_select(0, vectors).unsqueeze(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +109,7 @@ class _Chunk:
     context: int  # tokens, the rows included
     mask: torch.Tensor  # see _diagonal_mask
 
-    def attend(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    def attend(self, q: torch.Tensor, keys: _Side, values: _Side) -> torch.Tensor:
         q_heads = q.transpose(0, 1).unsqueeze(0)
         k, v = self._context_of(keys), self._context_of(values)
         cached = self.context - len(q)
@@ -89,11 +128,9 @@ class _Chunk:
             )
         return torch.cat(parts, dim=2).squeeze(0).transpose(0, 1)
 
-    def _context_of(self, stored: torch.Tensor) -> torch.Tensor:
-        whole_pages = len(stored) // self.page_size * self.page_size
-        paged = stored[:whole_pages].view(-1, self.page_size, *stored.shape[1:])
-        context = paged.index_select(0, self.pages).flatten(0, 1)[: self.context]
-        return context.to(torch.float32).transpose(0, 1).unsqueeze(0)
+    def _context_of(self, side: _Side) -> torch.Tensor:
+        context = side.pages(self.pages, self.page_size)[: self.context]
+        return context.transpose(0, 1).unsqueeze(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,31 +146,33 @@ class _DecodeGroup:
     padding: torch.Tensor  # 0 or -inf, [sequences, 1, 1, longest]
     gathered: torch.Tensor  # float32 [vectors, head_dim]: the copied keys, layer after layer
 
-    def attend(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    def attend(self, q: torch.Tensor, keys: _Side, values: _Side) -> torch.Tensor:
         sequences, kv_heads, longest = self.vectors.shape
         queries = q.reshape(sequences * kv_heads, -1, q.shape[-1]) * q.shape[-1] ** -0.5
         scores = torch.bmm(queries, self._gather(keys).transpose(1, 2))
         scores = scores.view(sequences, kv_heads, -1, longest).add_(self.padding)
         return self._weighted_sum(scores.softmax(dim=-1), values).view(q.shape)
 
-    def _weighted_sum(self, weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        if values.dtype != torch.float32:
+    def _weighted_sum(self, weights: torch.Tensor, values: _Side) -> torch.Tensor:
+        if values.stored.dtype != torch.float32:
             return torch.bmm(weights.flatten(0, 1), self._gather(values))
         # Gathers and sums in one kernel: the values are never copied.
         bags = self.vectors.unsqueeze(2).expand(weights.shape).flatten(0, 2)
-        table = values.view(-1, values.shape[-1])
+        table = values.stored.view(-1, values.stored.shape[-1])
         return functional.embedding_bag(
             bags, table, mode="sum", per_sample_weights=weights.flatten(0, 2)
         )
 
-    def _gather(self, stored: torch.Tensor) -> torch.Tensor:
+    def _gather(self, side: _Side) -> torch.Tensor:
         """float32 [sequences * kv_heads, longest, head_dim]"""
-        table, vectors = stored.view(-1, stored.shape[-1]), self.vectors.view(-1)
-        if stored.dtype == torch.float32:
-            torch.index_select(table, 0, vectors, out=self.gathered)
-        else:
-            self.gathered.copy_(table.index_select(0, vectors))
-        return self.gathered.view(-1, self.vectors.shape[-1], stored.shape[-1])
+        side.vectors(self.vectors.view(-1), self.gathered)
+        return self.gathered.view(-1, self.vectors.shape[-1], self.gathered.shape[-1])
+
+
+def _pages_of(stored: torch.Tensor, pages: torch.Tensor, page_size: int) -> torch.Tensor:
+    whole_pages = len(stored) // page_size * page_size
+    paged = stored[:whole_pages].view(-1, page_size, *stored.shape[1:])
+    return paged.index_select(0, pages).flatten(0, 1)
 
 
 def _chunk(batch: ForwardBatch, index: int, mask: torch.Tensor) -> _Chunk:
@@ -185,5 +224,6 @@ def _diagonal_mask(longest: int, device: torch.device) -> torch.Tensor:
     Its last n rows and c columns are the mask of the last n tokens of a context of c.
     """
     mask = torch.zeros(_CHUNK_ROWS, max(longest, _CHUNK_ROWS), device=device)
-    mask[:, -_CHUNK_ROWS:] += torch.full((_CHUNK_ROWS, _CHUNK_ROWS), -torch.inf).triu(1)
+    ahead = torch.ones(_CHUNK_ROWS, _CHUNK_ROWS, dtype=torch.bool, device=device).triu(1)
+    mask[:, -_CHUNK_ROWS:].masked_fill_(ahead, -torch.inf)
     return mask
