@@ -16,7 +16,7 @@ from small_engine import Ear, SmallEngine
 
 # Two logits nearer than this may change places with the order of float32 sums.
 TIE = 1e-3
-PAGES, PAGE_SIZE = 60, 16
+PAGES, PAGE_SIZE = 72, 16
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,7 @@ def engine_of(model: StoredModel) -> SmallEngine:
         pages=PAGES,
         page_size=PAGE_SIZE,
         chunked_prefill_size=256,
+        schedule_conservativeness=0.2,
         vocab_size=config.vocab_size,
         tokenizer=Tokenizer.from_bundle(model.tokenizer_bundle),
         runner=runner,
