@@ -112,11 +112,12 @@ class WholeAnswer:
             return _UNKNOWN
         body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         try:
-            # A batch of native requests is answered by an array.
-            answers = _decode_many(body) if body[:1] == b"[" else [_decode_one(body)]
+            if body[:1] != b"[":
+                return _decode_one(body).counts() or _UNKNOWN
+            batch = _decode_many(body)  # of native requests
         except msgspec.MsgspecError:
             return _UNKNOWN
-        return _sum([counts for answer in answers if (counts := answer.counts()) is not None])
+        return _sum([counts for answer in batch if (counts := answer.counts()) is not None])
 
 
 class StreamedAnswer:

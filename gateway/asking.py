@@ -1,15 +1,15 @@
 """From a request's JSON to what the fleet is asked: model, prompt, and the prompt's block ids."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import msgspec
 from xxhash import xxh3_64_intdigest
 
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.attempt import PromptTokens
-from radixgate.gateway.foreign_request import ForeignRequest, read_foreign
+from radixgate.gateway.foreign_request import read_foreign
 from radixgate.proto.blocks import byte_chain, root_id
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
@@ -29,8 +29,15 @@ _PARSERS: Mapping[bytes, Callable[[Body], GenerationRequest]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Target(msgspec.Struct, frozen=True, gc=False):
+    """Where a request may go: its model, and the mirrors that its prompt needs block ids for."""
+
+    model: str
+    by_bytes: Sequence[MirrorKey]  # of foreign workers
+    by_tokens: Sequence[MirrorKey]  # of our own; if there are any, `read_own` is the way
+
+
+class Question(msgspec.Struct, frozen=True, gc=False):
     """A request, read as far as its workers need it."""
 
     ask: Ask
@@ -59,16 +66,50 @@ class Asking:
         self._fleet = fleet
         self._prompts = prompts
 
-    def model_of(self, body: Body) -> str:
-        """The model to route by. Raises UnknownModel, RequestError, or NoWorkerAvailable."""
-        name = body.get("model")
+    def target_of(self, body: Body) -> Target:
+        """Raises UnknownModel, RequestError, or NoWorkerAvailable."""
+        model = self._model_of(body.get("model"))
+        keys = self._fleet.mirrors_of(model)
+        by_tokens = [key for key in keys if key.unit != BYTES]
+        return Target(model, [key for key in keys if key.unit == BYTES], by_tokens)
+
+    def read_foreign(self, path: bytes, target: Target, body: Body) -> Question:
+        """Raises RequestError naming the field."""
+        request = read_foreign(path, body)
+        prompt = request.prompt
+        ask = Ask(
+            model=target.model,
+            prompt_tokens=max(1, len(prompt) // BYTES_A_TOKEN),
+            blocks=_byte_blocks(target, request.salt, prompt),
+            session=request.session or conversation_of(prompt),
+            priority=request.priority,
+            fingerprint=xxh3_64_intdigest(prompt),
+        )
+        return Question(ask)
+
+    async def read_own(self, path: bytes, target: Target, body: Body) -> Question:
+        """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
+        generation = _PARSERS[path](body)
+        first = generation.prompts[0].routing_bytes()
+        prompt, blocks = await self._prompts.read(target.model, generation, target.by_tokens)
+        ask = Ask(
+            model=target.model,
+            prompt_tokens=prompt.total,
+            blocks={**_byte_blocks(target, generation.salt, first), **blocks},
+            session=generation.session or conversation_of(first),
+            priority=generation.priority,
+            fingerprint=xxh3_64_intdigest(first),
+        )
+        return Question(ask, generation, prompt)
+
+    def _model_of(self, name: object) -> str:
+        models = self._fleet.models()
+        if isinstance(name, str) and name in models:
+            return name
         if name is not None and not isinstance(name, str):
             raise RequestError("model must be a string", param="model")
-        models = self._fleet.models()
         if not models:
             raise NoWorkerAvailable("no worker has joined yet")
-        if name is not None and name in models:
-            return name
         known = ", ".join(sorted(models))
         if name is not None:
             raise UnknownModel(
@@ -81,50 +122,8 @@ class Asking:
         (only,) = models
         return only
 
-    def needs_tokens(self, model: str) -> bool:
-        """Workers of ours serve the model: then `read_own`, else `read_foreign`."""
-        return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
 
-    def read_foreign(self, path: bytes, model: str, body: Body) -> Question:
-        """Raises RequestError naming the field."""
-        request = read_foreign(path, body)
-        blocks = self._byte_blocks(model, request.salt, request.prompt)
-        return Question(_ask_of(model, request, blocks))
-
-    async def read_own(self, path: bytes, model: str, body: Body) -> Question:
-        """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
-        generation = _PARSERS[path](body)
-        first = generation.prompts[0].routing_bytes()
-        keys = [key for key in self._fleet.mirrors_of(model) if key.unit != BYTES]
-        prompt, blocks = await self._prompts.read(model, generation, keys)
-        ask = Ask(
-            model=model,
-            prompt_tokens=prompt.total,
-            blocks={**self._byte_blocks(model, generation.salt, first), **blocks},
-            session=generation.session or conversation_of(first),
-            group=None,
-            tenant=None,
-            priority=generation.priority,
-            fingerprint=xxh3_64_intdigest(first),
-        )
-        return Question(ask, generation, prompt)
-
-    def _byte_blocks(self, model: str, salt: str | None, prompt: bytes) -> Blocks:
-        keys = [key for key in self._fleet.mirrors_of(model) if key.unit == BYTES]
-        if not keys:
-            return {}
-        ids = byte_chain(root_id(model, None, salt), prompt)
-        return dict.fromkeys(keys, ids)
-
-
-def _ask_of(model: str, request: ForeignRequest, blocks: Blocks) -> Ask:
-    return Ask(
-        model=model,
-        prompt_tokens=max(1, len(request.prompt) // BYTES_A_TOKEN),
-        blocks=blocks,
-        session=request.session or conversation_of(request.prompt),
-        group=None,
-        tenant=None,
-        priority=request.priority,
-        fingerprint=xxh3_64_intdigest(request.prompt),
-    )
+def _byte_blocks(target: Target, salt: str | None, prompt: bytes) -> Blocks:
+    if not target.by_bytes:
+        return {}
+    return dict.fromkeys(target.by_bytes, byte_chain(root_id(target.model, None, salt), prompt))

@@ -16,6 +16,20 @@ _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 class ClientAnswer:
     """Ends exactly once, by `end`, `fail`, `break_off` or `leave`, and is counted then."""
 
+    __slots__ = (
+        "_client",
+        "_core",
+        "_first_token",
+        "_last_piece",
+        "_last_piece_at",
+        "_request_id",
+        "_started_at",
+        "ended",
+        "held",
+        "sent",
+        "worker_id",
+    )
+
     def __init__(self, core: Core, client: Downstream, request_id: str) -> None:
         self.held: HeldAnswer | None = None  # of the attempt under way, or of the last one
         self.sent = False  # the client has seen part of it: nothing can be repeated
@@ -25,7 +39,7 @@ class ClientAnswer:
         self._client = client
         self._request_id = request_id
         self._started_at = core.clock.now()
-        self._first_token = FirstToken()
+        self._first_token: FirstToken | None = None  # looks for it once a stream begins
         self._last_piece = b""
         self._last_piece_at = 0.0
         core.metrics.in_flight += 1
@@ -97,6 +111,8 @@ class ClientAnswer:
         """A whole answer has no first token to be timed, only a first piece."""
         if not held.streams:
             return not self._last_piece_at
+        if self._first_token is None:
+            self._first_token = FirstToken()
         if self._first_token.seen:
             self._core.metrics.itl.observe(now - self._last_piece_at)
             return False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
-from radixgate.gateway.asking import Question
+from radixgate.gateway.asking import Question, Target
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
@@ -38,6 +38,25 @@ class Forwarder:
 class Exchange:
     """An `Attempt` to the front door, and the `Downstream` of each attempt at a worker."""
 
+    __slots__ = (
+        "_answer",
+        "_attempt",
+        "_backoff",
+        "_body",
+        "_core",
+        "_failure",
+        "_head",
+        "_lease",
+        "_paused",
+        "_question",
+        "_reading",
+        "_request",
+        "_request_id",
+        "_silent_s",
+        "_tried",
+        "deadline",
+    )
+
     def __init__(self, core: Core, head: RequestHead, body: bytes, client: Downstream) -> None:
         self.deadline = NEVER
         self._core = core
@@ -63,12 +82,12 @@ class Exchange:
         core.deadlines.watch(self)
         try:
             body = decode_object(self._body)
-            model = core.asking.model_of(body)
-            if core.asking.needs_tokens(model):
+            target = core.asking.target_of(body)
+            if target.by_tokens:
                 loop = asyncio.get_running_loop()
-                self._reading = loop.create_task(self._read_own(model, body))
+                self._reading = loop.create_task(self._read_own(target, body))
                 return
-            self._ask(core.asking.read_foreign(self._head.path, model, body), body)
+            self._ask(core.asking.read_foreign(self._head.path, target, body), body)
         except RadixgateError as error:
             self._fail(error)
 
@@ -148,9 +167,9 @@ class Exchange:
 
     # ------------------------------------------------------------ attempts
 
-    async def _read_own(self, model: str, body: Mapping[str, object]) -> None:
+    async def _read_own(self, target: Target, body: Mapping[str, object]) -> None:
         try:
-            question = await self._core.asking.read_own(self._head.path, model, body)
+            question = await self._core.asking.read_own(self._head.path, target, body)
         except RadixgateError as error:
             self._fail(error)
         except Exception:

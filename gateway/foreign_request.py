@@ -8,6 +8,8 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from radixgate.errors import RequestError
 from radixgate.proto.fields import as_token_ids, kind_of
 from radixgate.proto.routing_text import message_bytes
@@ -15,8 +17,7 @@ from radixgate.proto.routing_text import message_bytes
 Body = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignRequest:
+class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     """What routing needs of a request."""
 
     prompt: bytes  # grows as the conversation grows; of several prompts, the first
@@ -128,9 +129,8 @@ _NATIVE_RANGES = {**_SAMPLING_RANGES, "max_new_tokens": _Range(0, whole=True)}
 
 
 def _check_ranges(values: Body, ranges: Mapping[str, _Range], path: str) -> None:
-    for name in values.keys() & ranges.keys():
-        value = values[name]
-        if value is None:
+    for name, value in values.items():
+        if value is None or name not in ranges:
             continue
         limits = ranges[name]
         if type(value) is not int and (limits.whole or type(value) is not float):

@@ -1,6 +1,7 @@
 """What the client has not seen of an answer: while it is held, another may take its place."""
 
 from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
+from radixgate.gateway.hop_headers import find
 from radixgate.gateway.retries import RETRIABLE_STATUSES
 
 # A whole (not streamed) answer up to this size is sent only when complete, so that one which breaks
@@ -11,19 +12,16 @@ MAX_HELD_BYTES = 65_536
 class HeldAnswer:
     """Head and first bytes of one attempt's answer."""
 
+    __slots__ = ("_parts", "_size", "headers", "ok", "status", "streams")
+
     def __init__(self, status: int, headers: Headers) -> None:
         self.status = status
         self.headers = headers
-        self.streams = any(
-            name == b"content-type" and value.lower().startswith(b"text/event-stream")
-            for name, value in headers
-        )
+        kind = find(headers, b"content-type")
+        self.streams = kind is not None and kind.lower().startswith(b"text/event-stream")
+        self.ok = 200 <= status < 300
         self._parts: list[bytes] = []
         self._size = 0
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
 
     @property
     def retriable(self) -> bool:
@@ -39,14 +37,14 @@ class HeldAnswer:
         """Hand on what is held, with `extra` behind the worker's own headers."""
         downstream.on_head(self.status, self.headers + extra)
         if self._parts:
-            downstream.on_body(b"".join(self._parts))
+            downstream.on_body(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
             self._parts.clear()
 
     def send_whole(
         self, downstream: Downstream, extra: Headers, counts: AnswerCounts | None
     ) -> None:
         """Hand on an answer that is complete: its length is known now."""
-        if self._size and not any(name == b"content-length" for name, _ in self.headers):
+        if self._size and find(self.headers, b"content-length") is None:
             extra = [*extra, (b"content-length", b"%d" % self._size)]
         self.send(downstream, extra)
         downstream.on_end(counts)

@@ -27,17 +27,32 @@ _NOT_DOWNSTREAM = _HOP_BY_HOP | {
 
 def to_worker(headers: Headers) -> Headers:
     """Of a client's request, what the worker gets. Names are in lower case."""
-    return _without(headers, _NOT_UPSTREAM)
+    kept = [field for field in headers if field[0] not in _NOT_UPSTREAM]
+    return kept if len(kept) == len(headers) else _without_named(headers, kept)
 
 
 def to_client(headers: Headers) -> Headers:
     """Of a worker's answer, what the client gets; a content-length only if it is the truth."""
-    chunked = any(name == b"transfer-encoding" for name, _ in headers)
-    return _without(headers, _NOT_DOWNSTREAM | {b"content-length"} if chunked else _NOT_DOWNSTREAM)
+    kept = [field for field in headers if field[0] not in _NOT_DOWNSTREAM]
+    if len(kept) == len(headers):
+        return kept
+    if any(name == b"transfer-encoding" for name, _ in headers):
+        kept = [field for field in kept if field[0] != b"content-length"]
+    return _without_named(headers, kept)
 
 
-def _without(headers: Headers, dropped: frozenset[bytes]) -> Headers:
+def _without_named(headers: Headers, kept: Headers) -> Headers:
+    """Drop of `kept` what a Connection field of `headers` names."""
+    named: set[bytes] = set()
     for name, value in headers:
         if name == b"connection":
-            dropped = dropped | {named.strip(b" \t") for named in value.lower().split(b",")}
-    return [field for field in headers if field[0] not in dropped]
+            named.update(option.strip(b" \t") for option in value.lower().split(b","))
+    return [field for field in kept if field[0] not in named] if named else kept
+
+
+def find(headers: Headers, name: bytes) -> bytes | None:
+    """The value of the first field of this name; None if there is none."""
+    for known, value in headers:
+        if known == name:
+            return value
+    return None

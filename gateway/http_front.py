@@ -15,6 +15,7 @@ from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.hop_headers import find
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
 
@@ -290,4 +291,4 @@ class FrontConnection(asyncio.Protocol):
 
 def _has_framing(status: int, headers: Headers) -> bool:
     """The end of the body is known from the head alone."""
-    return http_answer.has_no_body(status) or any(name == b"content-length" for name, _ in headers)
+    return find(headers, b"content-length") is not None or http_answer.has_no_body(status)

@@ -5,9 +5,8 @@ Content-Length beside Transfer-Encoding, and lengths that are doubled or malform
 rules stand here. Every refusal closes the connection: what follows on it cannot be trusted.
 """
 
-from dataclasses import dataclass
-
 import httptools
+import msgspec
 
 from radixgate.errors import PayloadTooLarge, RequestError
 from radixgate.gateway.attempt import Headers
@@ -32,8 +31,7 @@ class BadHead(RequestError):
         super().__init__(message, code="bad_http")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(msgspec.Struct, frozen=True, gc=False):
     """A request up to its body."""
 
     method: bytes
@@ -48,19 +46,28 @@ class RequestHead:
 
 
 class _HeadReader:
-    """What llhttp calls back."""
+    """What llhttp calls back. Fields that decide how the connection goes on are kept apart; one
+    given twice reads as a list."""
 
-    __slots__ = ("headers", "target")
+    __slots__ = ("headers", "noted", "target")
 
     def __init__(self) -> None:
         self.target = b""
         self.headers: Headers = []
+        self.noted: dict[bytes, bytes] = {}
 
     def on_url(self, url: bytes) -> None:
         self.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name.lower(), value))
+        name = name.lower()
+        self.headers.append((name, value))
+        if name in _OF_NOTE:
+            noted = self.noted
+            noted[name] = noted[name] + b"," + value if name in noted else value
+
+
+_OF_NOTE = frozenset((b"connection", b"content-length", b"transfer-encoding", b"expect", b"host"))
 
 
 def read_head(block: bytes) -> RequestHead:
@@ -74,56 +81,39 @@ def read_head(block: bytes) -> RequestHead:
         pass
     except httptools.HttpParserError as exc:
         raise BadHead(f"malformed request: {exc}") from exc
-    line = block.lstrip(b"\r\n").split(b"\r\n", 1)[0]
-    http11 = _check_line(line, reader.target)
     method: bytes = parser.get_method()
-    if method == b"CONNECT":
-        raise BadHead("this is not a proxy: CONNECT is not served")
-    fields = _fields_of_note(reader.headers)
-    _check_hosts(fields, http11)
-    chunked = _is_chunked(fields.get(b"transfer-encoding"), http11)
-    path, _, query = _origin_form(reader.target).partition(b"?")
+    target, noted = reader.target, reader.noted
+    http11 = _check_line(block, method, target)
+    host = noted.get(b"host")
+    if host is None and http11:
+        raise BadHead("HTTP/1.1 needs a Host header")
+    if host is not None and b"," in host:
+        raise BadHead("exactly one Host header is expected")
+    path, _, query = _origin_form(target).partition(b"?")
     return RequestHead(
         method=method,
         path=path,
         query=query,
         headers=reader.headers,
         http11=http11,
-        keep_alive=_keeps_alive(fields.get(b"connection"), http11),
-        content_length=int(fields.get(b"content-length", b"0")),
-        chunked=chunked,
-        expects_continue=_expects_continue(fields.get(b"expect"), http11),
+        keep_alive=_keeps_alive(noted.get(b"connection"), http11),
+        content_length=int(noted.get(b"content-length", b"0")),
+        chunked=_is_chunked(noted.get(b"transfer-encoding"), http11),
+        expects_continue=_expects_continue(noted.get(b"expect"), http11),
     )
 
 
-_OF_NOTE = frozenset((b"connection", b"content-length", b"transfer-encoding", b"expect", b"host"))
-
-
-def _fields_of_note(headers: Headers) -> dict[bytes, bytes]:
-    """Fields that decide how the connection goes on; one given twice reads as a list."""
-    fields: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in _OF_NOTE:
-            fields[name] = fields[name] + b"," + value if name in fields else value
-    return fields
-
-
-def _check_line(line: bytes, target: bytes) -> bool:
+def _check_line(block: bytes, method: bytes, target: bytes) -> bool:
     """True for HTTP/1.1. llhttp also knows HTTP/0.9, RTSP, and runs of spaces."""
-    parts = line.split(b" ")
-    if len(parts) != 3 or parts[2] not in _HTTP_VERSIONS:
-        raise BadHead("malformed request line: METHOD target HTTP/1.1 is expected")
+    if method == b"CONNECT":
+        raise BadHead("this is not a proxy: CONNECT is not served")
     if len(target) > MAX_TARGET_BYTES:
         raise BadHead(f"the request target has {len(target)} bytes; at most {MAX_TARGET_BYTES}")
-    return parts[2] == b"HTTP/1.1"
-
-
-def _check_hosts(fields: dict[bytes, bytes], http11: bool) -> None:
-    host = fields.get(b"host")
-    if host is None and http11:
-        raise BadHead("HTTP/1.1 needs a Host header")
-    if host is not None and b"," in host:
-        raise BadHead("exactly one Host header is expected")
+    if block.startswith(b"%b %b HTTP/1.1\r\n" % (method, target)):
+        return True
+    if block.startswith(b"%b %b HTTP/1.0\r\n" % (method, target)):
+        return False
+    raise BadHead("malformed request line: METHOD target HTTP/1.1 is expected")
 
 
 def _is_chunked(encoding: bytes | None, http11: bool) -> bool:

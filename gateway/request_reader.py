@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from radixgate.errors import RequestError
 from radixgate.gateway.request_head import (
     MAX_HEAD_BYTES,
@@ -32,8 +34,7 @@ class FrontLimits:
     stall_timeout_s: float = 600.0  # for a reader that takes nothing more of its answer
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+class ReadRequest(msgspec.Struct, frozen=True, gc=False):
     """A request that can be acted upon."""
 
     head: RequestHead

@@ -12,6 +12,7 @@ from radixgate.gateway.deadlines import NEVER, Deadlines
 
 # A worker's head longer than this is nonsense, and must not fill the gateway.
 MAX_ANSWER_HEAD_BYTES = 131_072
+_FRAMING = frozenset((b"content-length", b"transfer-encoding"))
 
 
 class Listener(Protocol):
@@ -166,22 +167,26 @@ class UpstreamConnection(asyncio.Protocol):
             return
         self._headers = []
         self._head_bytes = 0
+        self._framed = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > MAX_ANSWER_HEAD_BYTES:
             raise ValueError(f"headers over {MAX_ANSWER_HEAD_BYTES} bytes")
-        if not self._surplus:
-            self._headers.append((name.lower(), value))
+        if self._surplus:
+            return
+        name = name.lower()
+        self._headers.append((name, value))
+        if name in _FRAMING:
+            self._framed = True
 
     def on_headers_complete(self) -> None:
         status: int = self._parser.get_status_code()
         if status < 200 or self._surplus:
             return
+        if status in (204, 304):
+            self._framed = True
         self._status = status
-        self._framed = status in (204, 304) or any(
-            name in (b"content-length", b"transfer-encoding") for name, _ in self._headers
-        )
 
     def on_body(self, data: bytes) -> None:
         # A second answer that nobody asked for must not become part of the first.

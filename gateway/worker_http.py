@@ -51,6 +51,16 @@ class HttpWorkerClient:
 class HttpAttempt:
     """One request on one connection: an `Attempt` to the core, a listener to the connection."""
 
+    __slots__ = (
+        "_client",
+        "_connection",
+        "_dialing",
+        "_downstream",
+        "_paused",
+        "_reader",
+        "_request",
+    )
+
     def __init__(
         self, client: HttpWorkerClient, request: FrontRequest, downstream: Downstream
     ) -> None:
@@ -168,12 +178,10 @@ def _reader_for(status: int, headers: Headers) -> AnswerReader | None:
     """Only a successful answer in the clear says what it cost."""
     if not 200 <= status < 300:
         return None
-    kind = b""
-    for name, value in headers:
-        if name == b"content-type":
-            kind = value.lower()
-        elif name == b"content-encoding" and value.lower() != b"identity":
-            return None
+    kind = (hop_headers.find(headers, b"content-type") or b"").lower()
+    encoding = hop_headers.find(headers, b"content-encoding")
+    if encoding is not None and encoding.lower() != b"identity":
+        return None
     if kind.startswith(b"text/event-stream"):
         return StreamedAnswer()
     return WholeAnswer() if kind.startswith(b"application/json") else None
