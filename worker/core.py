@@ -110,8 +110,7 @@ class EngineCore:
         for sequence in admitted:
             self._admitted(sequence)
         if not chunks:
-            self._nothing_to_do()
-            return False
+            return self._gave_up_somebody()
         self._idle = False
         sampling = [chunk.sequence for chunk in chunks if chunk.samples]
         started_s = self._clock.now()
@@ -190,9 +189,12 @@ class EngineCore:
         self._scheduler.add(sequence)
 
     def _admitted(self, sequence: TokenSequence) -> None:
-        self._tally.admitted(sequence)
-        if sequence.admitted_s is None:
-            sequence.admitted_s = self._clock.now()
+        if sequence.admitted_s is not None:
+            return
+        sequence.admitted_s = self._clock.now()
+        # The first choice stands for the request: the others find what it has computed.
+        if sequence.choice == 0:
+            self._tally.admitted(sequence.request)
 
     def _computed(self, chunk: Chunk) -> None:
         sequence = chunk.sequence
@@ -262,16 +264,20 @@ class EngineCore:
         for request in {chunk.sequence.request: None for chunk in chunks}:
             self._abort(request, f"the forward pass it was in failed: {exc}")
 
-    def _nothing_to_do(self) -> None:
+    def _gave_up_somebody(self) -> bool:
+        """Nobody could go on. That is fine, unless somebody waits for pages that nobody has."""
         scheduler = self._scheduler
-        if scheduler.running or self._idle:
-            return
-        if len(scheduler.waiting):
-            # Whoever waits fits into the empty pool, or was refused: this cannot happen.
-            stuck = next(iter(scheduler.waiting)).request
-            self._request_failed(stuck, RuntimeError("it does not fit into an idle worker"))
-            return
-        self._idle = True
+        if not scheduler.running and scheduler.waiting.anyone_ready():
+            # Whoever fits into the empty pool is admitted to it, and others were refused.
+            (stuck,) = scheduler.waiting.in_order(1)
+            self._request_failed(stuck.request, RuntimeError("it fits into no idle worker"))
+            return True
+        if not self._idle and not scheduler.running and not self._waiting():
+            self._idle = True
+            self._check_idle()
+        return False
+
+    def _check_idle(self) -> None:
         leak = self._memory.idle_leak()
         if leak is not None:
             self._tally.leaks += 1

@@ -37,7 +37,8 @@ class Scheduler:
     them; then somebody is retracted: gives its pages back, waits again, and recomputes.
 
     A sequence without credit keeps its pages and does nothing that would emit a token. It is the
-    first to be retracted.
+    first to be retracted, also when nobody else can go on but by having its pages; then it waits
+    for credit before it is admitted again.
     """
 
     def __init__(
@@ -75,12 +76,16 @@ class Scheduler:
 
     def schedule(self) -> tuple[list[Chunk], list[TokenSequence]]:
         """The chunks of the next step, and who was admitted for it. Nothing to do: no chunks."""
-        chunks = self._decode_rows()
-        budget = self._prefill_budget(len(chunks))
-        for sequence in self.running:
-            if sequence.prefilling:
-                budget -= self._add_prefill(chunks, sequence, budget)
-        admitted = self._admit(chunks, budget)
+        admitted: list[TokenSequence] = []
+        while True:
+            chunks = self._decode_rows()
+            budget = self._prefill_budget(len(chunks))
+            for sequence in self.running:
+                if sequence.prefilling:
+                    budget -= self._add_prefill(chunks, sequence, budget)
+            admitted += self._admit(chunks, budget)
+            if chunks or not self._make_way():
+                break
         if chunks:
             self._reserve.step_went_well()
         return chunks, admitted
@@ -133,6 +138,13 @@ class Scheduler:
             -sequence.request.prompt_tokens,
             (-arrival[0], -arrival[1], -arrival[2]),
         )
+
+    def _make_way(self) -> bool:
+        """All that have pages wait for credit. If others wait for pages, one of those gives way."""
+        if not self.running or not self.waiting.anyone_ready():
+            return False
+        self._retract(min(self.running, key=self._worth))
+        return True
 
     def _retract(self, sequence: TokenSequence) -> None:
         self.running.remove(sequence)
@@ -213,6 +225,10 @@ class Scheduler:
         self.running.append(sequence)
         sequence.phase = Phase.RUNNING
         sequence.prefill_end = len(sequence.ids)
+        request = sequence.request
+        if request.cached_tokens is None:
+            # Prior output is no part of the prompt, though it may be cached as well.
+            request.cached_tokens = min(sequence.computed, request.prompt_tokens)
         self._owe(sequence, sequence.prefill_end - sequence.computed)
 
     def _page_border(self, tokens: int) -> int:

@@ -41,7 +41,7 @@ class Request:
     deadline_s: float | None  # on the engine's clock; None: none
     return_text: bool
     credit: int  # tokens that may still be emitted, all choices together
-    # Found in the cache at the first admission, and not counted again after; None: not admitted.
+    # Of the prompt, found in the cache at the first admission; None: not admitted yet.
     cached_tokens: int | None = None
     pending: bool = False  # its blocks are announced and not settled
     aborted: bool = False
@@ -122,6 +122,11 @@ class TokenSequence:
     @property
     def prefilling(self) -> bool:
         return self.computed < self.prefill_end
+
+    @property
+    def waits_for_credit(self) -> bool:
+        """True: it gave way to others because it could not go on, and still cannot."""
+        return self.retractions > 0 and self.request.credit <= 0
 
     @property
     def arrival(self) -> tuple[int, int, int]:

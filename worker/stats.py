@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from radixgate.worker.kv_memory import KvMemory, PageCounts
 from radixgate.worker.outbox import Sink
 from radixgate.worker.scheduler import Chunk
-from radixgate.worker.sequence import Request, TokenSequence
+from radixgate.worker.sequence import Request
 
 _DECODE_STEPS = 33  # steps the median is taken of
 
@@ -58,15 +58,10 @@ class Tally:
     leaks: int = 0
     decode_steps_s: "deque[float]" = field(default_factory=lambda: deque(maxlen=_DECODE_STEPS))
 
-    def admitted(self, sequence: TokenSequence) -> None:
-        """Counts a request once, at its first admission: a retry or a return is no new lookup."""
-        request = sequence.request
-        if request.cached_tokens is not None:
-            return
-        # Prior output is no part of the prompt, though it may be cached as well.
-        request.cached_tokens = min(sequence.computed, request.prompt_tokens)
+    def admitted(self, request: Request) -> None:
+        """For the first time: a retry or a return after a retraction is no new lookup."""
         self.prompt_tokens += request.prompt_tokens
-        self.cached_tokens += request.cached_tokens
+        self.cached_tokens += request.cached_tokens or 0
 
     def ended(self, request: Request) -> None:
         if request.aborted:

@@ -42,19 +42,23 @@ class WaitingQueue:
         del self._waiting[sequence.arrival]
         self._starved.discard(sequence)
 
+    def anyone_ready(self) -> bool:
+        """Somebody waits for pages, and not only for credit. O(1) unless many wait for credit."""
+        return next(self._ready(), None) is not None
+
     def in_order(self, most: int) -> list[TokenSequence]:
-        """Whom to try, first to last, at most so many.
+        """Whom to try, first to last, at most so many; nobody who waits for credit.
 
         O(most) for `fcfs`; `lpm` looks up the prefixes of all who wait, if they are at most 128.
         """
-        if self._starved:
-            starved = sorted(self._starved, key=lambda s: s.arrival)
+        starved = sorted(self._starved_ready(), key=lambda s: s.arrival)
+        if starved:
             highest = starved[0].request.priority
-            above = takewhile(lambda s: s.request.priority > highest, self._waiting.values())
+            above = takewhile(lambda s: s.request.priority > highest, self._ready())
             return [*above, *starved][:most]
         if not self._longest_prefix_first or len(self._waiting) > _LPM_LIMIT:
-            return list(islice(self._waiting.values(), most))
-        waiting: list[TokenSequence] = list(self._waiting.values())
+            return list(islice(self._ready(), most))
+        waiting = list(self._ready())
         found = {s: len(s.ids) - self._uncached_tokens(s) for s in waiting}
         waiting.sort(key=lambda s: (-s.request.priority, -found[s], s.arrival))
         return waiting[:most]
@@ -68,7 +72,7 @@ class WaitingQueue:
         if sequence in self._starved:
             return False
         priority = sequence.request.priority
-        return any(other.request.priority >= priority for other in self._starved)
+        return any(other.request.priority >= priority for other in self._starved_ready())
 
     def admitted(self, sequence: TokenSequence) -> None:
         """It leaves the queue, and those it overtook remember it."""
@@ -76,8 +80,15 @@ class WaitingQueue:
         for arrival, other in self._waiting.items():
             if arrival > sequence.arrival:
                 break
-            if other.request.priority == sequence.request.priority:
+            same_priority = other.request.priority == sequence.request.priority
+            if same_priority and not other.waits_for_credit:
                 other.passed_over += 1
                 if self.starved(other):
                     self._starved.add(other)
         sequence.passed_over = 0
+
+    def _ready(self) -> Iterator[TokenSequence]:
+        return (s for s in self._waiting.values() if not s.waits_for_credit)
+
+    def _starved_ready(self) -> list[TokenSequence]:
+        return [s for s in self._starved if not s.waits_for_credit]

@@ -179,6 +179,25 @@ def test_a_reader_without_credit_is_the_first_to_give_way() -> None:
     assert ear.counts(1).retractions == 1
 
 
+def test_readers_without_credit_hold_up_nobody() -> None:
+    engine = SmallEngine(pages=16)
+    ear = Ear()
+    for handle in (1, 2):
+        engine.submit(ear, handle, [handle] * 20, max_tokens=30, credit=4)
+    engine.submit(ear, 3, [3] * 20, max_tokens=30, credit=0)
+    engine.run()
+    engine.submit(ear, 4, [4] * 50, max_tokens=5)
+    engine.run()
+    assert ear.ids(4) == expected_greedy([4] * 50, 5)
+    assert [len(ear.ids(handle)) for handle in (1, 2, 3)] == [4, 4, 0]
+    for handle in (3, 2, 1):
+        engine.core.add_credit(ear, handle, 100)
+    engine.run()
+    for handle in (1, 2, 3):
+        assert ear.ids(handle) == expected_greedy([handle] * 20, 30)
+    engine.check_idle()
+
+
 @pytest.mark.parametrize(
     ("conservativeness", "retracts"),
     [pytest.param(0.0, True, id="none"), pytest.param(1.5, False, id="for-all-they-may-say")],
