@@ -153,22 +153,33 @@ class StreamedAnswer:
     def _last_events(self) -> list[bytes]:
         if self._events is None:
             # The blank line closes an event that the end of the stream has cut short of its own.
-            self._events = list(sse.SseScanner().feed(b"".join(self._parts) + b"\n\n"))
+            kept = _last_of(b"".join(self._parts)) + b"\n\n"
+            self._events = list(sse.SseScanner().feed(kept))
             self._parts.clear()
         return self._events
 
     def _trim(self) -> None:
         """Let go of what lies before the last events. Amortised O(1) a byte."""
-        kept = b"".join(self._parts)
-        ends = [match.end() for match in _BLANK_LINE.finditer(kept)]
-        if len(ends) > KEPT_EVENTS:
-            kept = kept[ends[-KEPT_EVENTS - 1] :]
+        kept = _last_of(b"".join(self._parts))
         if len(kept) > MAX_READ_BYTES:
             kept = kept[-TRIM_AT_BYTES:]
         self._parts = [kept]
         self._size = len(kept)
         # A few very long events are not searched again for every piece that follows.
         self._trim_at = max(TRIM_AT_BYTES, 2 * self._size)
+
+
+def _last_of(stream: bytes) -> bytes:
+    """The last KEPT_EVENTS whole events of a stream, and what is begun of the next."""
+    if b"\r" in stream:
+        ends = [match.end() for match in _BLANK_LINE.finditer(stream)]
+        return stream[ends[-KEPT_EVENTS - 1] :] if len(ends) > KEPT_EVENTS else stream
+    start = len(stream)
+    for _ in range(KEPT_EVENTS + 1):
+        start = stream.rfind(b"\n\n", 0, start)
+        if start < 0:
+            return stream
+    return stream[start + 2 :]
 
 
 def _read_event(event: bytes) -> _Answer | None:
