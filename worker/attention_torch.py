@@ -175,6 +175,15 @@ def _pages_of(stored: torch.Tensor, pages: torch.Tensor, page_size: int) -> torc
     return paged.index_select(0, pages).flatten(0, 1)
 
 
+def _chunks(batch: ForwardBatch, indexes: Sequence[int]) -> list[_Chunk]:
+    """The prefill chunks; one mask serves them all, and a step without any makes none."""
+    if not indexes:
+        return []
+    longest = max(batch.context_lens[index] for index in indexes)
+    mask = _diagonal_mask(longest, batch.token_ids.device)
+    return [_chunk(batch, index, mask) for index in indexes]
+
+
 def _chunk(batch: ForwardBatch, index: int, mask: torch.Tensor) -> _Chunk:
     context = batch.context_lens[index]
     pages = batch.page_tables[index][: -(-context // batch.page_size)]
