@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from unittest.mock import patch
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
@@ -27,6 +27,9 @@ events = st.one_of(
     st.builds(Pending, st.integers(0, 2), st.just(0), prompts),
     st.builds(Settled, st.integers(0, 2)),
 )
+
+# A busy machine makes drawing slow; that says nothing about the code.
+SLOW = [HealthCheck.too_slow]
 
 
 class KvStreamMachine(RuleBasedStateMachine):
@@ -126,5 +129,7 @@ class KvStreamMachine(RuleBasedStateMachine):
         assert self.mirror.digests("w") == {tier: reported.get(tier, Digest()) for tier in Tier}
 
 
-KvStreamMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+KvStreamMachine.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=SLOW
+)
 TestKvStreamMachine = pytest.mark.slow(KvStreamMachine.TestCase)

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from books import Books
 from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.fleet import Lease, Outcome, WorkerState, WorkerView
+
+# A busy machine makes drawing slow; that says nothing about the code.
+SLOW = [HealthCheck.too_slow]
 
 names = st.sampled_from(["a", "b", "c"])
 texts = st.text("ab", min_size=1, max_size=6)
@@ -107,5 +110,7 @@ def _counts(view: WorkerView) -> tuple[int, int, int]:
     return view.in_flight, view.tokens_in_flight, view.uncached_tokens_in_flight
 
 
-LeaseMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+LeaseMachine.TestCase.settings = settings(
+    max_examples=50, stateful_step_count=40, deadline=None, suppress_health_check=SLOW
+)
 TestLeaseMachine = pytest.mark.slow(LeaseMachine.TestCase)

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from clocks import FakeClock
 from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
+
+# A busy machine makes drawing slow; that says nothing about the code.
+SLOW = [HealthCheck.too_slow]
 
 TTL_S = 50.0
 CAPACITY = 5
@@ -196,5 +199,7 @@ class MirrorMachine(RuleBasedStateMachine):
             assert len(self.mirror) == 0
 
 
-MirrorMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+MirrorMachine.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=SLOW
+)
 TestMirrorMachine = pytest.mark.slow(MirrorMachine.TestCase)
