@@ -1,4 +1,4 @@
-"""A real fleet of processes on this machine: toy workers and a gateway, each on ports of its own."""
+"""A real fleet of processes: toy workers and a gateway, each on ports of its own."""
 
 import asyncio
 import io
@@ -14,9 +14,8 @@ import aiohttp
 
 from radixgate.processes import Child
 from radixgate.proto.sse import SseScanner
+from radixgate.ready_lines import GATEWAY_READY, WORKER_READY
 
-WORKER_READY = r"radixgate worker ready http=(\S+) grpc=(\S+) model=(\S+)"
-GATEWAY_READY = r"radixgate gateway ready on http://(\S+)"
 READY_WITHIN_S = 60.0
 RADIXGATE = (sys.executable, "-m", "radixgate.cli")
 
@@ -52,7 +51,7 @@ class LiveFleet:
         worker = LiveWorker(child, "", "")
         self.workers.append(worker)
         ready = await child.wait_ready(READY_WITHIN_S)
-        worker.http, worker.grpc = ready[1], ready[2]
+        worker.http, worker.grpc = ready["http"], ready["grpc"]
         return worker
 
     async def start_gateway(self, *flags: str, urls: Sequence[str] | None = None) -> None:
@@ -63,7 +62,8 @@ class LiveFleet:
         if urls:
             words += ["--worker-urls", *urls]
         self.gateway = await Child.start("gateway", [*words, *flags], ready=GATEWAY_READY)
-        self.gateway_at = (await self.gateway.wait_ready(READY_WITHIN_S))[1].split()[0]
+        ready = await self.gateway.wait_ready(READY_WITHIN_S)
+        self.gateway_at = ready["url"].removeprefix("http://")
 
     async def ready_workers(self, count: int, within_s: float = 20.0) -> list[dict[str, Any]]:
         """Wait until exactly `count` workers are ready; all rows of GET /workers."""

@@ -4,6 +4,7 @@ import asyncio
 import signal
 
 import pytest
+
 from live_fleet import LiveFleet, live_fleet
 
 pytestmark = pytest.mark.slow

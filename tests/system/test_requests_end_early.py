@@ -1,0 +1,100 @@
+"""Aborts and lost clients, end to end: the engine stops, pages come back, others go on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from live_fleet import LiveFleet, live_fleet
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+LONG = {"max_new_tokens": 4000, "temperature": 0, "ignore_eos": True}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", name="fleet")
+async def one_worker() -> AsyncIterator[LiveFleet]:
+    flags = ("--page-size", "4", "--chunked-prefill-size", "8", "--max-total-tokens", "16384")
+    async with live_fleet(1, worker_flags=flags) as fleet:
+        yield fleet
+
+
+async def idle(fleet: LiveFleet, within_s: float = 1.0) -> dict[str, int]:
+    """The worker's page counts once nothing runs or waits and nothing is in flight."""
+    async with asyncio.timeout(within_s):
+        while True:
+            _, _, info = await fleet.get("/get_server_info", at=fleet.workers[0].http)
+            (row,) = await fleet.worker_rows()
+            if info["running"] == info["waiting"] == row["in_flight"] == 0:
+                pages: dict[str, int] = info["pages"]
+                assert pages["locked"] == 0
+                return pages
+            await asyncio.sleep(0.02)
+
+
+def generate(fleet: LiveFleet, rid: str, **params: object) -> "asyncio.Task[tuple[int, object]]":
+    body = {"text": f"request {rid} ", "rid": rid, "sampling_params": {**LONG, **params}}
+
+    async def post() -> tuple[int, object]:
+        status, _, answer = await fleet.post("/generate", body)
+        return status, answer
+
+    return asyncio.ensure_future(post())
+
+
+async def running(fleet: LiveFleet, count: int) -> None:
+    async with asyncio.timeout(10):
+        while (await fleet.worker_rows())[0]["in_flight"] != count:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("through", ["gateway", "worker"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_g02_a_client_that_leaves_stops_the_engine(
+    fleet: LiveFleet, through: str, stream: bool
+) -> None:
+    at = fleet.gateway_at if through == "gateway" else fleet.workers[0].http
+    body = {"text": "x" * 32, "sampling_params": LONG, "stream": stream}
+    asked = asyncio.ensure_future(fleet.post("/generate", body, at))
+    await asyncio.sleep(0.3)
+    asked.cancel()
+    await idle(fleet)
+
+
+async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> None:
+    one, ten = generate(fleet, "req-1"), generate(fleet, "req-10", max_new_tokens=60)
+    await running(fleet, 2)
+    status, _, _ = await fleet.post("/abort_request", {"rid": "req-1"})
+    assert status == 200
+    async with asyncio.timeout(1):
+        status, answer = await one
+    assert status == 200
+    assert answer["meta_info"]["finish_reason"]["type"] == "abort"  # type: ignore[index]
+    status, answer = await ten
+    assert answer["meta_info"]["completion_tokens"] == 60  # type: ignore[index]
+    await idle(fleet)
+
+
+async def test_w03_a_live_rid_is_refused_and_a_finished_one_used_again(fleet: LiveFleet) -> None:
+    first = generate(fleet, "dup", max_new_tokens=80)
+    await running(fleet, 1)
+    status, answer = await generate(fleet, "dup")
+    assert status in (400, 409), answer
+    status, _ = await first
+    assert status == 200
+    status, _ = await generate(fleet, "dup", max_new_tokens=2)
+    assert status == 200
+
+
+async def test_w03_abort_all_ends_everything_and_the_server_goes_on(fleet: LiveFleet) -> None:
+    asked = [generate(fleet, f"all-{i}") for i in range(6)]
+    await running(fleet, 6)
+    await fleet.post("/abort_request", {"abort_all": True})
+    async with asyncio.timeout(2):
+        answers = await asyncio.gather(*asked)
+    kinds = [answer["meta_info"]["finish_reason"]["type"] for _, answer in answers]  # type: ignore[index]
+    assert kinds == ["abort"] * 6
+    await idle(fleet)
+    status, _ = await generate(fleet, "after", max_new_tokens=2)
+    assert status == 200
