@@ -1,14 +1,14 @@
 """What the fleet is asked: which worker shall take this prompt?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from radixgate.fleet.identity import MirrorKey
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A request as far as routing needs it.
+class Ask(msgspec.Struct, frozen=True):
+    """A request as far as routing needs it. A Struct: one is made for every request.
 
     `blocks` holds the prompt's ids under every mirror of the model; a mirror that is not named
     counts as cold. `fingerprint` is a hash of the whole prompt: it tells a prompt that comes again

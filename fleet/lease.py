@@ -1,7 +1,8 @@
 """One attempt of one request at one worker: it owns what the books count for it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from radixgate.fleet.identity import WorkerIdentity
 from radixgate.fleet.worker_record import WorkerRecord
@@ -18,8 +19,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # the worker answered with a client error
 
 
-@dataclass(frozen=True, slots=True)
-class Stake:
+class Stake(msgspec.Struct, frozen=True):
     """What a lease has entered in the books, and takes out again."""
 
     prompt_tokens: int
