@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+# Requests that the client itself gave up, as a trainer does once it has enough rollouts. They are
+# no failures of the server, and no part of what was offered to it.
+ABANDONED = "abandoned"
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -37,6 +41,8 @@ class RequestRecord:
     finish_reason: str | None
     failure: str | None  # the class of the failure; None: it succeeded
     failure_detail: str = ""
+    # Share of its prompt that earlier prompts of the schedule hold; None: not worked out.
+    reusable_share: float | None = None
 
     @property
     def ok(self) -> bool:
