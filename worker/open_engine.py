@@ -15,6 +15,7 @@ from radixgate.worker.llama import Llama
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.model_store import StoredModel
+from radixgate.worker.tensor_files import PlacedTensors
 
 
 def open_engine(
@@ -33,7 +34,7 @@ def open_engine(
         head_dim=model.config.head_dim,
         device=config.device,
     )
-    llama = Llama(model.config, model.tensors)
+    llama = Llama(model.config, PlacedTensors(model.tensors, config.device))
     runner = ModelRunner(llama, TorchAttention(pool), config.page_size, config.device)
     core = build_core(
         config,

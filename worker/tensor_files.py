@@ -77,6 +77,23 @@ class TensorSubset(Mapping[str, torch.Tensor]):
         return len(self._names)
 
 
+class PlacedTensors(Mapping[str, torch.Tensor]):
+    """The same tensors, each copied to a device when it is asked for; no copy if it is there."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor], device: torch.device | str) -> None:
+        self._tensors = tensors
+        self._device = device
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._tensors[name].to(self._device)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
 def _opened(path: Path) -> _File:
     try:
         return cast(_File, safe_open(path, framework="pt"))

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
-from paged_world import PLAIN, random_weights
+from paged_world import PLAIN, VARIANTS, random_weights
 from radixgate.errors import ModelError
 from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import ForwardBatch, KvPool
@@ -12,6 +12,7 @@ from radixgate.worker.linear import Linear
 from radixgate.worker.llama import Llama
 from radixgate.worker.model_config import ModelConfig
 from radixgate.worker.reference import reference_logits
+from radixgate.worker.tensor_files import PlacedTensors
 
 WEIGHTS = random_weights(PLAIN)
 Q_PROJ = "model.layers.1.self_attn.q_proj.weight"
@@ -110,3 +111,27 @@ def test_linear_works_where_onednn_is_absent(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_shape_that_cannot_be_is_refused(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ModelError, match=complaint):
         replace(PLAIN, **change)  # type: ignore[arg-type]
+
+
+class NoAttention:
+    """Of no device in particular."""
+
+    def plan(self, batch: ForwardBatch) -> None:
+        pass
+
+    def run(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(q)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_all_of_a_model_lives_on_the_device_of_its_weights(variant: str) -> None:
+    # The device that only knows shapes refuses to be mixed with another, as a GPU does.
+    config = VARIANTS[variant]
+    model = Llama(config, PlacedTensors(random_weights(config), "meta"))
+    batch = one_prompt([1, 2, 3], [2])
+    moved = {
+        name: getattr(batch, name).to("meta")
+        for name in ("token_ids", "positions", "slots", "logit_rows")
+    }
+    logits = model.forward(replace(batch, **moved), NoAttention())
+    assert (logits.device.type, logits.shape) == ("meta", (1, config.vocab_size))
