@@ -13,7 +13,9 @@ from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
+from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.policies.registry import PolicyConfigs
 from radixgate.up_config import UpConfig
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
@@ -48,6 +50,13 @@ def _bench(settings: Settings) -> int:
     from radixgate.loadgen.bench import run_bench
 
     return run_bench(settings.of(BenchConfig))
+
+
+def _simulate(settings: Settings) -> int:
+    from radixgate.loadgen.simulator.simulate import run_simulation
+
+    policies = PolicyConfigs(cache_aware=settings.of(CacheAwareConfig))
+    return run_simulation(settings.of(SimulateConfig), policies)
 
 
 def _demo(settings: Settings) -> int:
@@ -99,6 +108,14 @@ ENTRIES: Mapping[str, Entry] = {
                 BENCH_REFUSED,
             ),
             _bench,
+        ),
+        Entry(
+            Command(
+                "simulate",
+                "Compare policies on a trace, over a fleet in virtual time.",
+                {"simulate": SimulateConfig, "cache_aware": CacheAwareConfig},
+            ),
+            _simulate,
         ),
         Entry(
             Command(

@@ -1,0 +1,1 @@
+"""A fleet in virtual time: real books, policies and mirrors over workers that are only timed."""

@@ -1,0 +1,73 @@
+"""What `radixgate simulate` can be told."""
+
+from dataclasses import dataclass
+
+from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
+from radixgate.loadgen.simulator.engine_model import ENGINES
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateConfig:
+    """A fleet, a trace, and the policies that are compared on them."""
+
+    trace: str = knob(
+        help="file of JSON lines, plain or gzip: timestamp (ms), input_length, output_length, "
+        "hash_ids; or session, turn and think (s) instead of timestamp: then a closed loop"
+    )
+    policies: str = knob(
+        "sglang_cache_aware,kv_cost,oracle", help="names of policies, with commas between them"
+    )
+    workers: int = knob(8, help="workers of the fleet")
+    kv_blocks: int = knob(4_000, help="KV memory of each worker", unit="blocks")
+    block_size: int = knob(512, help="tokens a block, as the trace has them", unit="tokens")
+    engine: str = knob("study-70b", help="how long a step takes", choices=tuple(ENGINES))
+    load: float = knob(0.8, help="pace of the requests as a share of capacity")
+    capacity: float | None = knob(
+        None,
+        help="requests a second that count as capacity; none: measured, as answers a second over "
+        "one cache of the total size when everything is sent at once",
+        unit="requests/s",
+    )
+    seed: int = knob(0, help="of jitter, session starts, and everything that draws")
+    json: str | None = knob(None, help="write the results there; none: only print them")
+    jitter: bool = knob(True, help="spread requests evenly inside the bins of a binned trace")
+    max_requests: int | None = knob(None, help="read no more of the trace; none: all of it")
+
+    sessions: int = knob(400, help="closed loop: sessions that are replayed at most")
+    max_turns: int = knob(60, help="closed loop: turns of each session at most")
+    think_cap: float = knob(20.0, help="closed loop: longest pause before a turn", unit="s")
+
+    gateways: int = knob(1, help="gateways that share the fleet and know nothing of one another")
+    report_gap: float = knob(0.02, help="shortest time between a worker's load reports", unit="s")
+    report_delay: float = knob(0.0, help="how long a load report is on its way", unit="s")
+    event_delay: float = knob(0.0, help="how long a KV update is on its way", unit="s")
+    event_loss: float = knob(0.0, help="share of the KV updates that are lost, from 0 to 1")
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "kv_blocks", "block_size", "sessions", "max_turns", "gateways"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{_flag(name)} must be at least 1, not {getattr(self, name)}")
+        for name in ("think_cap", "report_gap", "report_delay", "event_delay"):
+            if not getattr(self, name) >= 0.0:
+                raise ConfigError(f"{_flag(name)} cannot be negative: {getattr(self, name):g}")
+        if not self.load > 0.0:
+            raise ConfigError(f"--load must be over 0, not {self.load:g}")
+        if self.capacity is not None and not self.capacity > 0.0:
+            raise ConfigError(f"--capacity must be over 0, not {self.capacity:g}")
+        if not 0.0 <= self.event_loss < 1.0:
+            raise ConfigError(f"--event-loss must be from 0 to below 1, not {self.event_loss:g}")
+        if self.max_requests is not None and self.max_requests < 1:
+            raise ConfigError(f"--max-requests must be at least 1, not {self.max_requests}")
+        if not self.policy_names:
+            raise ConfigError("--policies names none")
+
+    @property
+    def policy_names(self) -> tuple[str, ...]:
+        """In order, each once."""
+        names = (name.strip() for name in self.policies.split(","))
+        return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
