@@ -31,6 +31,9 @@ class KvPool:
 
     keys: Sequence[torch.Tensor]
     values: Sequence[torch.Tensor]
+    # Float32 [layers][slots, kv_heads], by which what is stored is multiplied. Empty: by nothing.
+    key_scales: Sequence[torch.Tensor] = ()
+    value_scales: Sequence[torch.Tensor] = ()
 
     @classmethod
     def allocate(
@@ -43,9 +46,18 @@ class KvPool:
         dtype: torch.dtype = torch.float32,
         device: str = "cpu",
     ) -> "KvPool":
-        """Zeroed memory for `slots` tokens: 2 * layers * slots * kv_heads * head_dim elements."""
-        shape = (slots, kv_heads, head_dim)
+        """Zeroed memory for `slots` tokens: 2 * layers * slots * kv_heads * head_dim elements.
+
+        torch.int8 gets scales beside it.
+        """
+
+        def zeros(*shape: int, dtype: torch.dtype) -> list[torch.Tensor]:
+            return [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)]
+
+        scaled = dtype == torch.int8
         return cls(
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)],
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)],
+            keys=zeros(slots, kv_heads, head_dim, dtype=dtype),
+            values=zeros(slots, kv_heads, head_dim, dtype=dtype),
+            key_scales=zeros(slots, kv_heads, dtype=torch.float32) if scaled else (),
+            value_scales=zeros(slots, kv_heads, dtype=torch.float32) if scaled else (),
         )

@@ -101,6 +101,12 @@ class ModelError(RadixgateError):
     kind = "model_error"
 
 
+class NativeUnavailable(RadixgateError):
+    """The C++ kernels cannot be compiled or loaded here; all they do can be done without them."""
+
+    kind = "native_error"
+
+
 class ProcessFailed(RadixgateError):
     """A program that we started ended too early or never became ready; ends with its last lines."""
 

@@ -1,0 +1,147 @@
+// How one layer's keys and values lie in the pool, and how they are written and read as floats.
+#pragma once
+
+#include "simd.h"
+
+namespace rg {
+
+// One side (keys or values) of one layer: [slots][heads][dim] of T; for int8 also [slots][heads]
+// scales, by which each stored row is multiplied.
+template <class T>
+struct Stored {
+    T* data;
+    float* scales;
+    int heads;
+    int dim;
+
+    T* row(int64_t slot, int head) const { return data + (slot * heads + head) * dim; }
+    float scale(int64_t slot, int head) const { return scales[slot * heads + head]; }
+};
+
+// Contexts are cut into segments at multiples of this many tokens, wherever their pages lie. Each
+// segment is attended by itself and the results are merged in order: so it makes no difference who
+// else attends a segment in the same go, or which thread does.
+constexpr int SEGMENT = 128;
+constexpr int TURNED = 2 * W;  // tokens whose keys are turned at once
+
+inline int padded(int dim) { return (dim + W - 1) / W * W; }
+
+template <class T>
+inline void write_row(Stored<T> to, int64_t slot, int head, const float* from) {
+    T* row = to.row(slot, head);
+    for (int i = 0; i < to.dim; i++) row[i] = static_cast<T>(from[i]);
+}
+
+#if defined(RG_AVX512) || defined(RG_AVX2)
+template <>
+inline void write_row(Stored<half> to, int64_t slot, int head, const float* from) {
+    half* row = to.row(slot, head);
+    int i = 0;
+    for (; i + 8 <= to.dim; i += 8) {
+        const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(row + i), eight);
+    }
+    for (; i < to.dim; i++) row[i] = static_cast<half>(from[i]);
+}
+#endif
+
+// One scale a row, so that its largest magnitude becomes 127.
+template <>
+inline void write_row(Stored<int8_t> to, int64_t slot, int head, const float* from) {
+    float most = 0.0f;
+    for (int i = 0; i < to.dim; i++) most = std::fmax(most, std::fabs(from[i]));
+    const float scale = most / 127.0f;
+    const float divisor = scale > 0.0f ? scale : 1.0f;
+    int8_t* row = to.row(slot, head);
+    for (int i = 0; i < to.dim; i++)
+        row[i] = static_cast<int8_t>(std::nearbyint(from[i] / divisor));
+    to.scales[slot * to.heads + head] = scale;
+}
+
+// The W elements from `i` on, those past the end as zeros.
+template <class T>
+inline vf read_part(const T* row, int i, int dim) {
+    if (i + W <= dim) return load(row + i);
+    vf x = {};
+    for (int j = 0; i + j < dim; j++) x[j] = static_cast<float>(row[i + j]);
+    return x;
+}
+
+template <class T>
+inline vf read_part(Stored<T> from, int64_t slot, int head, int i) {
+    return read_part(from.row(slot, head), i, from.dim);
+}
+
+template <>
+inline vf read_part(Stored<int8_t> from, int64_t slot, int head, int i) {
+    return read_part(from.row(slot, head), i, from.dim) * from.scale(slot, head);
+}
+
+// Where the tokens of a segment lie, and of which head they are wanted.
+struct Place {
+    int64_t slots[SEGMENT];
+    int tokens = 0;
+    int head = 0;
+};
+
+// Brings what is wanted next into the cache, a little at a time: pages lie anywhere, so the
+// processor cannot foresee them, and it has room for few reads at once, so that many requests in a
+// row would keep it from computing.
+template <class T>
+class Fetcher {
+public:
+    Fetcher(Stored<T> keys, Stored<T> values, const Place& next) : keys_(keys), values_(values), next_(next) {}
+
+    // (GCC takes a function that only prefetches for one without effect, and drops the call.)
+    [[gnu::always_inline]] void fetch(int tokens) {
+        const int end = done_ + tokens < next_.tokens ? done_ + tokens : next_.tokens;
+        for (; done_ < end; done_++) {
+            const int64_t slot = next_.slots[done_];
+            fetch_row(keys_, slot);
+            fetch_row(values_, slot);
+        }
+    }
+
+private:
+    [[gnu::always_inline]] void fetch_row(const Stored<T>& side, int64_t slot) {
+        constexpr int LINE = 64;
+        const char* row = reinterpret_cast<const char*>(side.row(slot, next_.head));
+        for (int i = 0; i < side.dim * static_cast<int>(sizeof(T)); i += LINE) __builtin_prefetch(row + i);
+        if (sizeof(T) == 1) __builtin_prefetch(side.scales + slot * side.heads + next_.head);
+    }
+
+    const Stored<T> keys_, values_;
+    const Place& next_;
+    int done_ = 0;
+};
+
+// The values of some tokens of one head, as floats: to [count][padded(dim)].
+template <class T>
+inline void read_rows(Stored<T> from, const Place& place, float* to, Fetcher<T>& fetcher) {
+    const int width = padded(from.dim);
+    for (int t = 0; t < place.tokens; t++, to += width) {
+        const int64_t slot = place.slots[t];
+        for (int i = 0; i < width; i += W) store(to + i, read_part(from, slot, place.head, i));
+        if (t % 4 == 0) fetcher.fetch(1);
+    }
+}
+
+// The keys of TURNED tokens from `start` on, turned: to [padded(dim)][TURNED]. Columns past the last
+// token are zeros, so that nothing that was never written is read.
+template <class T>
+inline void read_turned(Stored<T> from, const Place& place, int start, float* to, Fetcher<T>& fetcher) {
+    for (int i = 0; i < padded(from.dim); i += W)
+        for (int first = 0; first < TURNED; first += W) {
+            const int64_t* slots = place.slots + start + first;
+            const int count = place.tokens - start - first;
+            vf tile[W];
+#pragma GCC unroll 16
+            for (int t = 0; t < W; t++) tile[t] = t < count ? read_part(from, slots[t], place.head, i) : vf{};
+            transpose(tile);
+#pragma GCC unroll 16
+            for (int j = 0; j < W; j++) store(to + (i + j) * TURNED + first, tile[j]);
+            fetcher.fetch(4);
+        }
+}
+
+}  // namespace rg
