@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 import torch
 import xxhash
-from radixgate.worker.toy import toy_config, toy_tensors, toy_tokenizer_bundle
 
 from radixgate.errors import ModelError
 from radixgate.worker.checkpoint import check_shapes
@@ -17,6 +16,7 @@ from radixgate.worker.converted import open_converted
 from radixgate.worker.file_identity import file_identity
 from radixgate.worker.hf_folder import read_folder
 from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.toy import toy_config, toy_tensors, toy_tokenizer_bundle
 
 DEFAULT_CACHE_DIR: Final = Path("~/.cache/radixgate")
 
