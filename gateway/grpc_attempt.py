@@ -16,8 +16,8 @@ from radixgate.proto.usage import UsageSum
 STREAM_CREDIT = 256
 _GIVE_BACK = STREAM_CREDIT // 2
 WHOLE_CREDIT = 2**31 - 1
-# The worker is full or stopping: another one may do, so the attempt counts as failed.
-_TRY_ANOTHER = frozenset((429, 503))
+# The worker is full, stopping or broken: another one may do, so the attempt counts as failed.
+_TRY_ANOTHER = frozenset((429, 500, 503))
 
 
 class GrpcAttempt:
@@ -90,6 +90,9 @@ class GrpcAttempt:
 
     def on_item(self, item: pb.Item) -> None:
         handle = item.handle
+        if item.finish.HasField("status"):
+            self._fail(handle, WorkerFailed(item.finish.message))
+            return
         prompt = self._prompt_of[handle]
         self._usage.add(prompt, item)
         data = self._renderer.item(prompt, item)
@@ -109,15 +112,20 @@ class GrpcAttempt:
         error: RadixgateError = WorkerRefused(refused.message, status=refused.status, param=field)
         if refused.status in _TRY_ANOTHER:
             error = WorkerFailed(refused.message)
-        self._open_choices.pop(refused.handle, None)
-        self.cancel()
-        self._downstream.on_failure(error)
+        self._fail(refused.handle, error)
 
     def on_lost(self, error: RadixgateError) -> None:
         if self._cancelled:
             return
         self._open_choices.clear()
         self._on_over(self)
+        self._downstream.on_failure(error)
+
+    def _fail(self, handle: int, error: RadixgateError) -> None:
+        """The worker has ended this handle; it is told to end the others."""
+        self._open_choices.pop(handle, None)
+        self._stream.forget(handle)
+        self.cancel()
         self._downstream.on_failure(error)
 
     def _finish_choice(self, handle: int) -> None:

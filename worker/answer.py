@@ -64,8 +64,11 @@ class Answer:
         self._wake.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The answer's bytes as they come about. Raises WorkerRefused, at the latest when the
-        first bytes would have come, if the engine refuses a prompt."""
+        """The answer's bytes as they come about.
+
+        Raises WorkerRefused if the engine refuses a prompt, instead of the first bytes, or if it
+        fails on the way: then what has come is no answer.
+        """
         while self._open:
             await self._wake.wait()
             self._wake.clear()
@@ -102,6 +105,8 @@ class Answer:
             raise refusal(refused)
         rendered = []
         for item in batch.items:
+            if item.finish.HasField("status"):
+                raise WorkerRefused(item.finish.message, status=item.finish.status)
             rendered.append(self._renderer.item(item.handle, item))
             taken[item.handle] = taken.get(item.handle, 0) + len(item.token_ids)
             self._open -= item.HasField("finish")

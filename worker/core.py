@@ -7,13 +7,14 @@ from radixgate.errors import QueueFull, RadixgateError
 from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.config import EngineConfig
+from radixgate.worker.endings import Endings
 from radixgate.worker.intake import Intake
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.live_requests import LiveRequests
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.outbox import Delivery, Outbox, Sink
-from radixgate.worker.output import LENGTH, End
+from radixgate.worker.output import LENGTH
 from radixgate.worker.replies import Replies
 from radixgate.worker.sampler import Draw, sample
 from radixgate.worker.scheduler import Chunk, Scheduler
@@ -52,7 +53,7 @@ class EngineCore:
         self._outbox = Outbox()
         self._replies = Replies(self._outbox, clock, config.weight_version)
         self._tally = Tally()
-        self._held = 0  # choices in phase HELD
+        self._endings = Endings(scheduler, changes, self._live, self._replies, self._tally)
         self._idle = True
 
     # ------------------------------------------------------------------ commands
@@ -62,13 +63,11 @@ class EngineCore:
         try:
             self._accept(sink, submit)
         except RadixgateError as error:
-            self._tally.refused += 1
-            self._outbox.refuse(sink, submit.handle, error)
+            self._refuse(sink, submit, error)
         except Exception as exc:
             _log.error("a submit failed", exc_info=exc, extra=fields(rid=submit.rid))
-            self._tally.refused += 1
             failure = RadixgateError(f"the worker failed to take the request up: {exc}")
-            self._outbox.refuse(sink, submit.handle, failure)
+            self._refuse(sink, submit, failure)
 
     def add_credit(self, sink: Sink, handle: int, tokens: int) -> None:
         """Harmless for a request that has ended."""
@@ -80,21 +79,26 @@ class EngineCore:
         """End a request in whatever state it is, with reason ABORT. Harmless if it has ended."""
         request = self._live.find(sink, handle)
         if request is not None:
-            self._abort(request, message)
+            self._endings.abort(request, message)
 
     def abort_all(self, message: str) -> None:
         for request in self._live:
-            self._abort(request, message)
+            self._endings.abort(request, message)
+
+    def fail_all(self, error: RadixgateError) -> None:
+        """The worker cannot go on with any of them."""
+        for request in self._live:
+            self._endings.fail(request, error)
 
     def detach(self, sink: Sink) -> None:
         """The sink has left: its requests end, and nothing is said any more."""
         for request in self._live.of(sink):
-            self._abort(request, "the receiver has left")
+            self._endings.abort(request, "the receiver has left")
         self._outbox.forget(sink)
 
     def flush(self) -> tuple[bool, str]:
         """Drop every cached prefix, if nobody runs or waits. Whether it was done, and a message."""
-        running, waiting = len(self._scheduler.running), self._waiting()
+        running, waiting = len(self._scheduler.running), self._scheduler.waiting_in_all
         if running or waiting:
             return False, f"{running} running and {waiting} waiting; a flush needs an idle worker"
         self._memory.flush()
@@ -132,7 +136,7 @@ class EngineCore:
 
         Raises AssertionError if anything is left that does not agree; then there is no going on.
         """
-        self.abort_all(f"the engine failed: {exc}")
+        self.fail_all(RadixgateError(f"the engine failed: {exc}"))
         self.check()
 
     def take(self) -> Delivery | None:
@@ -150,7 +154,7 @@ class EngineCore:
         return self._tally.stats(
             self._memory,
             running=len(scheduler.running),
-            waiting=self._waiting(),
+            waiting=scheduler.waiting_in_all,
             queued_uncached_by_sink=scheduler.owed,
             retractions_total=scheduler.retractions_total,
         )
@@ -162,7 +166,7 @@ class EngineCore:
         by_phase = {phase: sum(s.phase is phase for s in sequences) for phase in Phase}
         assert by_phase[Phase.RUNNING] == len(self._scheduler.running), "runs unknown to us"
         assert by_phase[Phase.WAITING] == len(self._scheduler.waiting), "waits unknown to us"
-        assert by_phase[Phase.HELD] == self._held, "held choices are miscounted"
+        assert by_phase[Phase.HELD] == self._scheduler.held, "held choices are miscounted"
         assert not any(request.finished for request in self._live), "lives on after its end"
 
     # ------------------------------------------------------------------ one request's way
@@ -170,30 +174,32 @@ class EngineCore:
     def _accept(self, sink: Sink, submit: pb.Submit) -> None:
         request = self._intake.request(sink, submit)
         limit = self._config.max_queued_requests
-        if self._waiting() + len(request.sequences) > limit + self._free_rows():
-            raise QueueFull(f"{self._waiting()} requests wait already, at most {limit} may")
+        waiting = self._scheduler.waiting_in_all
+        if waiting + len(request.sequences) > limit + self._free_rows():
+            raise QueueFull(f"{waiting} requests wait already, at most {limit} may")
         self._tally.requests += 1
         self._live.add(request)
-        self._held += len(request.sequences)
+        self._scheduler.hold(request.sequences)
         for sequence in request.sequences:
             end = sequence.begin()
             if end is not None:
-                self._end(sequence, end)
+                self._endings.end(sequence, end)
         first = request.sequences[0]
         if first.phase is Phase.HELD:
             self._changes.announce(request, self._memory)
-            self._let_in(first)
+            self._scheduler.add(first)
 
-    def _let_in(self, sequence: TokenSequence) -> None:
-        self._held -= 1
-        self._scheduler.add(sequence)
+    def _refuse(self, sink: Sink, submit: pb.Submit, error: RadixgateError) -> None:
+        self._tally.refused += 1
+        self._outbox.refuse(sink, submit.handle, error)
+        self._outbox.end(sink, submit.handle)
 
     def _admitted(self, sequence: TokenSequence) -> None:
         if sequence.admitted_s is not None:
             return
         sequence.admitted_s = self._clock.now()
         # The first choice stands for the request: the others find what it has computed.
-        if sequence.choice == 0:
+        if sequence is sequence.request.sequences[0]:
             self._tally.admitted(sequence.request)
 
     def _computed(self, chunk: Chunk) -> None:
@@ -205,9 +211,9 @@ class EngineCore:
         self._changes.settle(request)
         for other in request.sequences:
             if other.phase is Phase.HELD:
-                self._let_in(other)
+                self._scheduler.add(other)
         if request.scoring:
-            self._end(sequence, LENGTH)
+            self._endings.end(sequence, LENGTH)
 
     def _drawn(self, sequence: TokenSequence, draw: Draw | Exception) -> None:
         if sequence.phase is not Phase.RUNNING:
@@ -223,46 +229,23 @@ class EngineCore:
             self._request_failed(sequence.request, exc)
             return
         if end is not None:
-            self._leave(sequence)
-
-    def _end(self, sequence: TokenSequence, end: End) -> None:
-        """The choice ends without a further token."""
-        self._replies.end(sequence, sequence.output.finish(), end)
-        self._leave(sequence)
-
-    def _leave(self, sequence: TokenSequence) -> None:
-        if sequence.phase is Phase.HELD:
-            self._held -= 1
-        self._scheduler.remove(sequence)
-        request = sequence.request
-        if not request.finished:
-            return
-        self._changes.settle(request)
-        self._live.remove(request)
-        self._outbox.end(request.sink, request.handle)
-        self._tally.ended(request)
-
-    def _abort(self, request: Request, message: str) -> None:
-        request.aborted = True
-        for sequence in request.sequences:
-            if sequence.phase is not Phase.FINISHED:
-                self._end(sequence, End(pb.Finish.ABORT, message=message))
+            self._endings.leave(sequence)
 
     # ------------------------------------------------------------------ when things go wrong
 
     def _abort_overdue(self) -> None:
         for request in self._live.overdue(self._clock.now()):
-            self._abort(request, "its deadline has passed")
+            self._endings.abort(request, "its deadline has passed")
 
     def _request_failed(self, request: Request, exc: Exception) -> None:
         _log.error("a request failed", exc_info=exc, extra=fields(rid=request.rid))
-        self._abort(request, f"the worker failed on this request: {exc}")
+        self._endings.fail(request, RadixgateError(f"the worker failed on this request: {exc}"))
 
     def _step_failed(self, chunks: list[Chunk], exc: Exception) -> None:
         _log.error("a forward pass failed", exc_info=exc, extra=fields(chunks=len(chunks)))
         self._tally.failed_steps += 1
         for request in {chunk.sequence.request: None for chunk in chunks}:
-            self._abort(request, f"the forward pass it was in failed: {exc}")
+            self._endings.fail(request, RadixgateError(f"the forward pass it was in failed: {exc}"))
 
     def _gave_up_somebody(self) -> bool:
         """Nobody could go on. That is fine, unless somebody waits for pages that nobody has."""
@@ -272,7 +255,7 @@ class EngineCore:
             (stuck,) = scheduler.waiting.in_order(1)
             self._request_failed(stuck.request, RuntimeError("it fits into no idle worker"))
             return True
-        if not self._idle and not scheduler.running and not self._waiting():
+        if not self._idle and not scheduler.running and not scheduler.waiting_in_all:
             self._idle = True
             self._check_idle()
         return False
@@ -284,9 +267,6 @@ class EngineCore:
             _log.error("pages are missing", extra=fields(found=leak))
         if self._config.debug_checks:
             self.check()
-
-    def _waiting(self) -> int:
-        return len(self._scheduler.waiting) + self._held
 
     def _free_rows(self) -> int:
         return max(0, self._config.max_running_requests - len(self._scheduler.running))

@@ -70,7 +70,7 @@ class Engine:
         self._thread.start()
 
     def stop(self) -> None:
-        """End every request with ABORT and the thread with them. Blocks for one step at most.
+        """End every request as failed, and the thread with them. Blocks for one step at most.
 
         The last replies are delivered after it, when the loop goes on.
         """
@@ -203,7 +203,7 @@ class Engine:
             torch.set_num_threads(self._threads)
         try:
             self._take_steps()
-            self._core.abort_all("the worker is stopping")
+            self._core.fail_all(NoWorkerAvailable("the worker is stopping"))
             self._hand_over()
         except Exception:
             _log.critical("the engine has failed for good", exc_info=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from radixgate.clock import Clock
 from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.proto.sampling import SamplingParams
+from radixgate.proto.sampling import MAX_CHOICES, SamplingParams
 from radixgate.text.tokenizer import Tokenizer
 from radixgate.worker.limits import Limits
 from radixgate.worker.logits import LogitsProcessor
@@ -55,6 +55,12 @@ class Intake:
             raise RequestError(
                 f"prior output continues one choice, and n is {sampling.n}", param="n"
             )
+        if submit.first_choice + sampling.n > MAX_CHOICES:
+            raise RequestError(
+                f"choices are numbered below {MAX_CHOICES}, and {sampling.n} from"
+                f" {submit.first_choice} on are asked for",
+                param="first_choice",
+            )
         self._check_length(prompt, sampling)
         self._check_sampling(sampling)
         stop_ids = frozenset(sampling.stop_token_ids)
@@ -82,7 +88,8 @@ class Intake:
             credit=submit.credit,
         )
         request.sequences = [
-            self._sequence(request, choice, prompt + prior) for choice in range(sampling.n)
+            self._sequence(request, choice, prompt + prior)
+            for choice in range(submit.first_choice, submit.first_choice + sampling.n)
         ]
         return request
 

@@ -40,14 +40,14 @@ class Outbox:
         return self._batch(sink).items.add()
 
     def refuse(self, sink: Sink, handle: int, error: RadixgateError) -> None:
-        """Answer a Submit with an error; the handle hears nothing more."""
+        """Answer a Submit with an error."""
         refused = pb.Refused(handle=handle, status=error.status, message=error.message)
         if error.param is not None:
             refused.field = error.param
         self._batch(sink).refused.append(refused)
-        self.end(sink, handle)
 
     def end(self, sink: Sink, handle: int) -> None:
+        """The handle hears nothing more."""
         self._ended.append((sink, handle))
 
     def forget(self, sink: Sink) -> None:

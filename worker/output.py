@@ -18,6 +18,7 @@ class End:
     token_id: int | None = None  # the token that ended it; None: another reason
     stop: str | None = None  # the stop string that ended it; None: another reason
     message: str = ""  # with ABORT: why
+    status: int | None = None  # with ABORT: the worker failed; None: nobody did
 
     def to_wire(self) -> pb.Finish:
         finish = pb.Finish(reason=self.reason, message=self.message)
@@ -25,6 +26,8 @@ class End:
             finish.token_id = self.token_id
         if self.stop is not None:
             finish.stop = self.stop
+        if self.status is not None:
+            finish.status = self.status
         return finish
 
 

@@ -1,12 +1,13 @@
 """Items on their way out: what a token, and the end of a choice, look like on the wire."""
 
 from radixgate.clock import Clock
+from radixgate.errors import RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.logprobs import RowLogprobs
 from radixgate.worker.outbox import Outbox
 from radixgate.worker.output import End
 from radixgate.worker.sampler import Draw
-from radixgate.worker.sequence import TokenSequence
+from radixgate.worker.sequence import Request, TokenSequence
 
 
 class Replies:
@@ -34,8 +35,17 @@ class Replies:
         self._add_counts(item, sequence)
         self._add_end(item, sequence, end)
 
+    def refuse(self, request: Request, error: RadixgateError) -> None:
+        """The answer to a request of which nothing has been said yet."""
+        self._outbox.refuse(request.sink, request.handle, error)
+
+    def over(self, request: Request) -> None:
+        """Nothing more is said of it."""
+        self._outbox.end(request.sink, request.handle)
+
     def _item(self, sequence: TokenSequence, text: str) -> pb.Item:
         request = sequence.request
+        request.heard = True
         item = self._outbox.item(request.sink)
         item.handle = request.handle
         item.choice = sequence.choice

@@ -1,5 +1,6 @@
 """Who computes what in the next step."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from radixgate.worker.config import EngineConfig
@@ -46,6 +47,7 @@ class Scheduler:
     ) -> None:
         self.running: list[TokenSequence] = []  # in order of admission
         self.waiting = waiting
+        self.held = 0  # further choices, whose prompt the first still computes
         self.retractions_total = 0
         # Prompt tokens not computed yet, by who asked; empties itself.
         self.owed: dict[Sink, int] = {}
@@ -57,9 +59,20 @@ class Scheduler:
 
     # ------------------------------------------------------------------ comings and goings
 
+    @property
+    def waiting_in_all(self) -> int:
+        """Choices without pages."""
+        return len(self.waiting) + self.held
+
+    def hold(self, sequences: Collection[TokenSequence]) -> None:
+        """They are known from now on, and wait for `add`."""
+        assert all(sequence.phase is Phase.HELD for sequence in sequences)
+        self.held += len(sequences)
+
     def add(self, sequence: TokenSequence) -> None:
         """Let it wait for its turn. O(tokens), to see what of it is cached."""
         assert sequence.phase is Phase.HELD
+        self.held -= 1
         sequence.phase = Phase.WAITING
         self.waiting.add(sequence)
         self._owe(sequence, self._memory.uncached_tokens(sequence))
@@ -68,6 +81,8 @@ class Scheduler:
         """It is done or given up, whatever its state; its pages come back at once."""
         if sequence.phase is Phase.WAITING:
             self.waiting.remove(sequence)
+        elif sequence.phase is Phase.HELD:
+            self.held -= 1
         elif sequence.phase is Phase.RUNNING:
             self.running.remove(sequence)
             self._memory.release(sequence)

@@ -44,6 +44,7 @@ class Request:
     # Of the prompt, found in the cache at the first admission; None: not admitted yet.
     cached_tokens: int | None = None
     pending: bool = False  # its blocks are announced and not settled
+    heard: bool = False  # an item has gone out
     aborted: bool = False
     sequences: list["TokenSequence"] = field(default_factory=list)
 

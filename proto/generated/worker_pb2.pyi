@@ -37,7 +37,7 @@ class Hello(_message.Message):
     def __init__(self, gateway_id: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class Submit(_message.Message):
-    __slots__ = ("handle", "rid", "input_ids", "prior_output_ids", "sampling", "adapter", "salt", "priority", "deadline_s", "credit", "return_text")
+    __slots__ = ("handle", "rid", "input_ids", "prior_output_ids", "sampling", "adapter", "salt", "priority", "deadline_s", "credit", "return_text", "first_choice")
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     RID_FIELD_NUMBER: _ClassVar[int]
     INPUT_IDS_FIELD_NUMBER: _ClassVar[int]
@@ -49,6 +49,7 @@ class Submit(_message.Message):
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     RETURN_TEXT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_CHOICE_FIELD_NUMBER: _ClassVar[int]
     handle: int
     rid: str
     input_ids: bytes
@@ -60,7 +61,8 @@ class Submit(_message.Message):
     deadline_s: float
     credit: int
     return_text: bool
-    def __init__(self, handle: _Optional[int] = ..., rid: _Optional[str] = ..., input_ids: _Optional[bytes] = ..., prior_output_ids: _Optional[bytes] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., adapter: _Optional[str] = ..., salt: _Optional[str] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., credit: _Optional[int] = ..., return_text: _Optional[bool] = ...) -> None: ...
+    first_choice: int
+    def __init__(self, handle: _Optional[int] = ..., rid: _Optional[str] = ..., input_ids: _Optional[bytes] = ..., prior_output_ids: _Optional[bytes] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., adapter: _Optional[str] = ..., salt: _Optional[str] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., credit: _Optional[int] = ..., return_text: _Optional[bool] = ..., first_choice: _Optional[int] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "seed", "n", "max_tokens", "min_tokens", "stop", "stop_token_ids", "ignore_eos", "skip_special_tokens", "no_stop_trim", "top_logprobs", "logprob_start", "token_ids_logprob")
@@ -180,7 +182,7 @@ class TokenLogprob(_message.Message):
     def __init__(self, token_id: _Optional[int] = ..., logprob: _Optional[float] = ...) -> None: ...
 
 class Finish(_message.Message):
-    __slots__ = ("reason", "token_id", "stop", "message")
+    __slots__ = ("reason", "token_id", "stop", "message", "status")
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNSPECIFIED: _ClassVar[Finish.Reason]
@@ -195,11 +197,13 @@ class Finish(_message.Message):
     TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
     reason: Finish.Reason
     token_id: int
     stop: str
     message: str
-    def __init__(self, reason: _Optional[_Union[Finish.Reason, str]] = ..., token_id: _Optional[int] = ..., stop: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+    status: int
+    def __init__(self, reason: _Optional[_Union[Finish.Reason, str]] = ..., token_id: _Optional[int] = ..., stop: _Optional[str] = ..., message: _Optional[str] = ..., status: _Optional[int] = ...) -> None: ...
 
 class Counts(_message.Message):
     __slots__ = ("prompt", "cached_device", "cached_host", "cached_storage", "completion", "queue_s", "e2e_s", "retractions")

@@ -195,3 +195,25 @@ async def test_choices_and_prompts_all_have_to_end() -> None:
         assert heard.ended
         assert heard.counts == AnswerCounts(prompt=6, cached=0, completion=4)
         await settle()
+
+
+async def test_a_worker_that_broke_before_the_first_token_may_be_replaced() -> None:
+    async with AttachedWorker() as worker:
+        _, heard, (submit,) = begin(worker, "chat", CHAT)
+        await worker.send(refused=pb.Refused(handle=submit.handle, status=500, message="on fire"))
+        assert isinstance(heard.failure, WorkerFailed)
+        assert heard.status is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_output_that_breaks_off_gets_no_invented_finish(stream: bool) -> None:
+    async with AttachedWorker() as worker:
+        _, heard, submits = begin(worker, "chat", {**CHAT, "stream": stream})
+        (submit,) = submits
+        await worker.send(item("He", ids=[1], counts=(9, 4, 1), handle=submit.handle))
+        broken = item("", finish="abort", counts=(9, 4, 1), handle=submit.handle)
+        broken.finish.status, broken.finish.message = 500, "on fire"
+        await worker.send(broken)
+        assert isinstance(heard.failure, WorkerFailed)
+        assert b'"abort"' not in heard.body
+        assert worker.stream.in_flight == 0

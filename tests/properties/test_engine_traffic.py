@@ -180,6 +180,10 @@ class Traffic(RuleBasedStateMachine):
             assert heard.refused[handle].status == 400
             assert not heard.of(handle)
             return
+        if handle in heard.refused:
+            assert heard.refused[handle].status == 500, "a pass failed before it had said anything"
+            assert not heard.of(handle)
+            return
         end = min(asked.tokens, self.longest - len(prompt))
         right = expected_greedy(prompt, max(end, len(given)))[len(given) :]
         for choice in range(asked.n):

@@ -20,6 +20,7 @@ class Asked(TypedDict, total=False):
     priority: int | None
     deadline_s: float | None
     return_text: bool | None
+    first_choice: int
     temperature: float | None  # 0: greedy
     top_p: float
     top_k: int
@@ -42,7 +43,16 @@ class Asked(TypedDict, total=False):
     token_ids_logprob: Sequence[int]
 
 
-_OF_SUBMIT = ("rid", "credit", "salt", "adapter", "priority", "deadline_s", "return_text")
+_OF_SUBMIT = (
+    "return_text",
+    "first_choice",
+    "rid",
+    "credit",
+    "salt",
+    "adapter",
+    "priority",
+    "deadline_s",
+)
 
 
 def submit(handle: int, ids: Sequence[int], **asked: Unpack[Asked]) -> pb.Submit:

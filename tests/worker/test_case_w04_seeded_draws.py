@@ -83,6 +83,18 @@ def test_w04_the_same_seed_gives_the_same_tokens(
     assert drawn(engine, scene) == expected
 
 
+def test_w04_one_choice_of_several_goes_on_elsewhere_by_its_number() -> None:
+    asked = Asked(temperature=1.0, seed=11, max_tokens=12)
+    whole = SmallEngine().answer([1, 2, 3], **(asked | Asked(n=3)))
+    for choice in range(3):
+        ids = whole.ids(1, choice)
+        goes_on = asked | Asked(prior=ids[:5], first_choice=choice)
+        rest = SmallEngine().answer([1, 2, 3], **goes_on)
+        assert rest.ids(1, choice) == ids[5:]
+    beyond = SmallEngine().answer([1], **(asked | Asked(n=4, first_choice=125)))
+    assert (beyond.refused[1].status, beyond.refused[1].field) == (400, "first_choice")
+
+
 def test_w04_the_choices_of_a_seeded_request_differ_and_repeat() -> None:
     engine = SmallEngine()
     asked = SEEDED | Asked(n=4)

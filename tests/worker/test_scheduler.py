@@ -226,21 +226,6 @@ def test_the_load_report_counts_what_each_receiver_still_has_to_have_computed() 
     assert engine.core.stats().queued_uncached_tokens == 0
 
 
-def test_a_failed_pass_ends_those_in_it_and_nobody_else() -> None:
-    engine = SmallEngine(max_running_requests=1)
-    ear = Ear()
-    engine.submit(ear, 1, [1, 2], max_tokens=5)
-    engine.submit(ear, 2, [3, 4], max_tokens=5)
-    engine.step()
-    engine.model.fail_next = True
-    engine.run()
-    assert ear.finish(1) == "ABORT"
-    assert "on fire" in ear.of(1)[-1].finish.message
-    assert ear.ids(2) == expected_greedy([3, 4], 5)
-    assert engine.core.stats().failed_steps_total == 1
-    engine.check_idle()
-
-
 def test_prefill_speed_is_what_the_totals_say() -> None:
     class SteppingClock:
         """Every look at it takes a moment."""
