@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.analysis import latency
-from radixgate.analysis.intervals import Interval, by_blocks
+from radixgate.analysis.bootstrap import by_blocks
+from radixgate.analysis.intervals import Interval
 from radixgate.analysis.percentiles import percentile, values_needed
 from radixgate.analysis.records import ABANDONED, RequestRecord
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from radixgate.analysis import latency
 from radixgate.analysis.percentiles import Spread, spread_of
-from radixgate.analysis.records import RequestRecord
+from radixgate.analysis.records import ABANDONED, RequestRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Summary:
     Everything but `offered`, `failures`, `wall_s` and `schedule_lag` is of successes only.
     """
 
-    offered: int
+    offered: int  # without those that the client gave up
+    abandoned: int
     completed: int
     failures: Mapping[str, int]  # by class, most frequent first
     duration_s: float  # from the first dispatch to the last token of a success
@@ -58,10 +59,12 @@ def summarise(records: Sequence[RequestRecord]) -> Summary:
     duration = max((record.t_last_s for record in good), default=start) - start
     input_tokens = sum(_prompt_tokens(record) for record in good)
     output_tokens = sum(record.output_tokens for record in good)
-    failures = Counter(record.failure for record in records if record.failure is not None)
+    sent = [record for record in records if record.failure != ABANDONED]
+    failures = Counter(record.failure for record in sent if record.failure is not None)
     workers = Counter(record.worker_id for record in good if record.worker_id is not None)
     return Summary(
-        offered=len(records),
+        offered=len(sent),
+        abandoned=len(records) - len(sent),
         completed=len(good),
         failures=dict(sorted(failures.items(), key=lambda item: (-item[1], item[0]))),
         duration_s=duration,
@@ -84,7 +87,7 @@ def summarise(records: Sequence[RequestRecord]) -> Summary:
         itl_gap=spread_of(value for record in good for value in latency.itl_gaps_s(record)),
         response_ttft=_spread_of_some(latency.response_ttft_s, good),
         response_e2e=spread_of(map(latency.response_e2e_s, good)),
-        schedule_lag=spread_of(map(latency.schedule_lag_s, records)),
+        schedule_lag=spread_of(map(latency.schedule_lag_s, sent)),
         workers=dict(sorted(workers.items())),
     )
 

@@ -34,6 +34,8 @@ class Command:
     about: str  # one sentence, for --help and the docs page
     sections: Mapping[str, type]  # section name (underscores) -> frozen dataclass of knobs
     refused: Mapping[str, Refusal] = field(default_factory=dict)
+    # The flag that words before the first flag belong to; empty: no word may stand there.
+    first: str = ""
 
     def __post_init__(self) -> None:
         owners: dict[str, str] = dict.fromkeys(OWN_FLAGS, "every command")

@@ -30,6 +30,8 @@ def parse_flags(command: Command, argv: Sequence[str]) -> FlagsGiven:
     nearest), and for one with too few or too many values.
     """
     parser = _parser(command)
+    if command.first and argv and not argv[0].startswith("-"):
+        argv = [command.first, *argv]
     found, rest = parser.parse_known_args(argv)
     if rest:
         raise _unknown(command, rest)

@@ -2,64 +2,121 @@
 
 import asyncio
 import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import uvloop
 
+from radixgate.analysis.summary import Summary
 from radixgate.clock import SystemClock
-from radixgate.loadgen.arrivals import arrival_times
+from radixgate.errors import ConfigError
+from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.config import BenchConfig
-from radixgate.loadgen.datasets.by_name import planned_prompts
-from radixgate.loadgen.measurement import measure
+from radixgate.loadgen.intended import schedule_of
+from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
 from radixgate.loadgen.progress import Progress, open_progress
 from radixgate.loadgen.report import table
+from radixgate.loadgen.reports.regenerate import verdict_line, write_reports
+from radixgate.loadgen.reports.run_folder import Run, run_info, write_run
+from radixgate.loadgen.reports.whole_summary import WholeSummary, whole_summary
 from radixgate.loadgen.result_line import append_line, details_of, result_of
-from radixgate.loadgen.schedule import Schedule, hash_of, plan, stream_of, write_schedule
+from radixgate.loadgen.reusable import with_reusable
+from radixgate.loadgen.schedule import Schedule, hash_of, write_schedule
+from radixgate.loadgen.study import run_search, run_sweep
+from radixgate.loadgen.study_config import StudyConfig
+from radixgate.loadgen.workload_config import WorkloadConfig
 
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT's number
 
 
-def run_bench(config: BenchConfig) -> int:
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What a bench was told, apart from what is measured at which rate."""
+
+    workload: WorkloadConfig
+    shape: ArrivalConfig
+
+    def schedule(self, config: BenchConfig) -> Schedule:
+        """Raises ConfigError."""
+        return schedule_of(config, self.workload, self.shape)
+
+    def measured(self, config: BenchConfig) -> WholeSummary:
+        """One run: printed, and written wherever the settings say."""
+        schedule = self.schedule(config)
+        print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)
+        if config.schedule_file is not None:
+            write_schedule(Path(config.schedule_file), schedule)
+        started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        run = _play(config, schedule)
+        print(table(config, run.summary), flush=True)
+        _append(config, run)
+        return self._kept(config, schedule, run, started_at)
+
+    def _kept(
+        self, config: BenchConfig, schedule: Schedule, run: BenchRun, started_at: str
+    ) -> WholeSummary:
+        """Into the output folder if there is one; the verdict is printed in any case."""
+        sections = (config, self.workload, self.shape)
+        info = run_info(sections, run.schedule_hash, run.clients, started_at)
+        records = with_reusable(run.records, schedule)
+        if config.output_folder is None:
+            summary = whole_summary(Run(info, records, run.polls))
+        else:
+            folder = Path(config.output_folder)
+            write_run(folder, info, records, run.polls)
+            _, summary = write_reports(folder)
+        print(verdict_line(summary), flush=True)
+        if config.output_folder is not None:
+            print(f"written: {config.output_folder}")
+        return summary
+
+
+def run_bench(
+    config: BenchConfig,
+    workload: WorkloadConfig | None = None,
+    shape: ArrivalConfig | None = None,
+    study: StudyConfig | None = None,
+) -> int:
     """Measure and print; the exit code is 1 if nothing succeeded, 130 after Ctrl-C, else 0.
 
     Failures are counted by class in the table and in the result line, and flagged under it.
     Raises ConfigError for settings or a file that cannot be used, and for a server that is not
     there.
     """
-    clock = SystemClock()
     raise_limit()
-    schedule = schedule_of(config)
-    print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)
-    if config.schedule_file is not None:
-        write_schedule(Path(config.schedule_file), schedule)
+    bench = Workbench(workload or WorkloadConfig(), shape or ArrivalConfig())
+    study = study or StudyConfig()
+    if (study.sweep or study.find_goodput) and config.arrives in ("trace", "rl-step"):
+        raise ConfigError(f"--arrival {config.arrives} has no rate to vary")
+    try:
+        if study.sweep:
+            return run_sweep(config, study, bench.measured)
+        if study.find_goodput:
+            return run_search(config, study, bench.measured)
+        return 0 if bench.measured(config).completed else 1
+    except KeyboardInterrupt:
+        print("interrupted: a part of a schedule is no measurement", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _play(config: BenchConfig, schedule: Schedule) -> BenchRun:
+    clock = SystemClock()
 
     def progress(total: int) -> Progress:
         return open_progress(
             total, clock, shown=not config.disable_tqdm, terminal=sys.stderr.isatty()
         )
 
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-            run = loop.run(measure(config, schedule, clock, progress))
-    except KeyboardInterrupt:
-        print("interrupted: a part of a schedule is no measurement", file=sys.stderr)
-        return INTERRUPTED
-    print(table(config, run.summary), flush=True)
-    if config.output_file is not None:
-        details = details_of(run.records) if config.output_details else {}
-        result = result_of(config, run.summary, run.schedule_hash)
-        append_line(Path(config.output_file), result | details)
-    return 0 if run.summary.completed else 1
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+        return loop.run(measure(config, schedule, clock, progress))
 
 
-def schedule_of(config: BenchConfig) -> Schedule:
-    """All requests of the run, from the seed alone. Raises ConfigError."""
-    prompts = planned_prompts(config)
-    times_s = arrival_times(
-        config.arrival,
-        count=len(prompts),
-        requests_per_s=config.request_rate,
-        rng=stream_of(config.seed, "arrivals"),
-    )
-    return plan(prompts, times_s)
+def _append(config: BenchConfig, run: BenchRun) -> None:
+    if config.output_file is None:
+        return
+    summary: Summary = run.summary
+    details = details_of(run.records) if config.output_details else {}
+    result = result_of(config, summary, run.schedule_hash)
+    append_line(Path(config.output_file), result | details)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from radixgate.analysis.slo import slo_of
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ARRIVALS
@@ -18,7 +19,10 @@ BACKENDS = (
     "openai",
     "openai-chat",
 )
-DATASET_NAMES = ("random", "random-ids", "generated-shared-prefix", "custom", "sharegpt")
+DATASET_NAMES = (
+    *("random", "random-ids", "generated-shared-prefix", "custom", "sharegpt"),
+    *("rag", "mooncake", "agentic", "grpo"),
+)
 # Where the servers of each kind listen unless told otherwise.
 _SGLANG_PORT = 30000
 _OTHER_PORT = 8000
@@ -48,9 +52,11 @@ class BenchConfig:
     )
 
     dataset_name: str = knob("random", help="what is asked", choices=DATASET_NAMES)
-    dataset_path: str | None = knob(None, help="file of the custom and sharegpt datasets")
+    dataset_path: str | None = knob(None, help="file of the custom, sharegpt and mooncake datasets")
     num_prompts: int | None = knob(
-        None, help="requests; none: 1000 for random, everything the other datasets hold"
+        None,
+        help="requests (conversations for generated-shared-prefix); none: 1000 for random, 500 "
+        "for rag, 200 for agentic, everything the other datasets hold",
     )
     random_input_len: int = knob(1024, help="longest random prompt", unit="tokens")
     random_output_len: int = knob(1024, help="longest random answer", unit="tokens")
@@ -81,8 +87,16 @@ class BenchConfig:
     )
     gsp_zipf_alpha: float = knob(1.0, help="under zipf the g-th group has weight 1 / g ** this")
 
-    request_rate: float = knob(math.inf, help="requests per second; inf: all at once")
-    arrival: str = knob("poisson", help="spacing of requests at a finite rate", choices=ARRIVALS)
+    request_rate: float = knob(
+        math.inf, help="sessions begun per second, each a request or a conversation; inf: at once"
+    )
+    arrival: str = knob(
+        "poisson",
+        help="spacing at a finite rate; trace: the dataset's times, whatever the rate; rl-step: "
+        "all of a step at once, the next when it is over",
+        choices=ARRIVALS,
+    )
+    use_trace_timestamps: bool = knob(False, help="the same as --arrival trace")
     max_concurrency: int | None = knob(
         None, help="requests in flight at most (a closed loop); none: no bound (an open loop)"
     )
@@ -103,6 +117,19 @@ class BenchConfig:
     output_details: bool = knob(False, help="that line also holds the figures of each request")
     schedule_file: str | None = knob(None, help="write the schedule there; none: do not")
     tag: str | None = knob(None, help="free text in the result line; none: nothing")
+    output_folder: str | None = knob(
+        None, help="folder for run.json, requests.jsonl, fleet.jsonl and the reports; none: none"
+    )
+    processes: int = knob(1, help="processes of the client; sessions are dealt out to them")
+    settle_s: float = knob(0.0, help="calm between warm-up and measurement", unit="s")
+    fleet_poll_s: float = knob(
+        0.5, help="how often a gateway's /workers is read during the run; 0: never", unit="s"
+    )
+    goodput: tuple[str, ...] = knob(
+        (),
+        help="objective that a good request keeps, in ms: ttft:500 e2e:5000 (both from the "
+        "intended time) tpot:50 itl_p99:100",
+    )
     disable_tqdm: bool = knob(False, help="no progress")
 
     def __post_init__(self) -> None:
@@ -126,6 +153,17 @@ class BenchConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{_flag(name)} must be over 0, not {value:g}")
+        for name in ("settle_s", "fleet_poll_s"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{_flag(name)} must not be negative: {getattr(self, name):g}")
+        slo_of(self.goodput)
+        if self.max_concurrency is not None and self.processes > self.max_concurrency:
+            raise ConfigError(
+                f"--processes {self.processes} is over --max-concurrency {self.max_concurrency}: "
+                "a process without a place would never send"
+            )
+        if self.arrives == "rl-step" and self.processes > 1:
+            raise ConfigError("--arrival rl-step needs --processes 1: a step ends for all at once")
         for place, item in enumerate(self.header, 1):
             if item.find("=") < 1:  # not printed: it may be a key
                 raise ConfigError(f"--header must be Name=Value; number {place} is not")
@@ -144,7 +182,14 @@ class BenchConfig:
     @property
     def open_loop(self) -> bool:
         """The requests have intended times of their own."""
-        return math.isfinite(self.request_rate)
+        return self.arrives == "trace" or (
+            self.arrives != "rl-step" and math.isfinite(self.request_rate)
+        )
+
+    @property
+    def arrives(self) -> str:
+        """The kind of arrival that holds."""
+        return "trace" if self.use_trace_timestamps else self.arrival
 
     def prompts_or(self, default: int) -> int:
         return default if self.num_prompts is None else self.num_prompts
@@ -162,6 +207,7 @@ _AT_LEAST_ONE = (
     "gsp_question_len",
     "gsp_output_len",
     "max_concurrency",
+    "processes",
 )
 
 

@@ -11,10 +11,11 @@ from radixgate.analysis.percentiles import Spread
 from radixgate.analysis.summary import Summary
 from radixgate.clock import SystemClock
 from radixgate.errors import ProcessFailed
-from radixgate.loadgen.bench import INTERRUPTED, schedule_of
+from radixgate.loadgen.bench import INTERRUPTED
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import POLICIES, DemoConfig
 from radixgate.loadgen.demo_fleet import fresh_fleet
+from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.schedule import hash_of

@@ -1,5 +1,6 @@
 """A prompt in the forms that the endpoints take."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -26,6 +27,10 @@ class Prompt(Protocol):
         """As a schedule file holds it; `prompt_of_row` reads it back."""
         ...
 
+    def units(self) -> tuple[bytes, int]:
+        """Bytes whose common beginnings are what a prefix cache can share, and bytes a unit."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TextPrompt:
@@ -44,6 +49,9 @@ class TextPrompt:
 
     def row(self) -> dict[str, object]:
         return {"text": self.text}
+
+    def units(self) -> tuple[bytes, int]:
+        return self.text.encode(), 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,10 @@ class IdsPrompt:
     def row(self) -> dict[str, object]:
         return {"input_ids": self.ids}
 
+    def units(self) -> tuple[bytes, int]:
+        ids = array("I", self.ids)
+        return ids.tobytes(), ids.itemsize
+
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
@@ -85,6 +97,9 @@ class ChatPrompt:
 
     def row(self) -> dict[str, object]:
         return {"messages": self.turns}
+
+    def units(self) -> tuple[bytes, int]:
+        return "\n".join(f"{role}\n{content}" for role, content in self.turns).encode(), 1
 
     def _needs_chat(self, path: str) -> ConfigError:
         return ConfigError(

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from radixgate.configs.command import Refusal
 
 _COUNTED_BY_SERVER = "prompts are made of one-token words, and the server counts the tokens"
-_LATER = "is not built yet"
 REFUSED: Mapping[str, Refusal] = {
     "--tokenizer": Refusal(f"{_COUNTED_BY_SERVER}; --dataset-name random-ids is exact"),
     "--tokenize-prompt": Refusal("use --dataset-name random-ids, which sends token ids"),
@@ -20,13 +19,9 @@ REFUSED: Mapping[str, Refusal] = {
     "--pd-separated": Refusal("the gateway decides which worker prefills"),
     "--plot-throughput": Refusal("the rates are in the table and in --output-file"),
     "--prompt-suffix": Refusal("put the suffix into the file of --dataset-name custom"),
-    "--use-trace-timestamps": Refusal(_LATER),
-    "--mooncake-workload": Refusal(_LATER),
-    "--mooncake-slowdown-factor": Refusal(_LATER),
-    "--mooncake-num-rounds": Refusal(_LATER),
-    "--gsp-range-ratio": Refusal(_LATER),
-    "--gsp-num-turns": Refusal(_LATER),
-    "--gsp-send-routing-key": Refusal(_LATER),
+    "--mooncake-workload": Refusal("nothing is downloaded: give the file with --dataset-path"),
+    "--mooncake-num-rounds": Refusal("a trace's rows are played as they are, with their sessions"),
+    "--gsp-send-routing-key": Refusal("use --header Name=Value for a key of all requests"),
     "--ready-check-timeout-sec": Refusal("start the server first; its port is asked once"),
     "--print-requests": Refusal("prompts are not logged; --schedule-file holds them"),
     "--image-count": Refusal("there are no image datasets"),

@@ -1,11 +1,11 @@
 """Plays a schedule: it decides nothing, it is only on time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from itertools import groupby
 
-from radixgate.analysis.records import Arrival, RequestRecord
+from radixgate.analysis.records import ABANDONED, Arrival, RequestRecord
 from radixgate.clock import Clock
 from radixgate.loadgen.answers import Answer, Read
 from radixgate.loadgen.exchange import Exchange
@@ -21,7 +21,8 @@ class Runner:
     A request is sent at its intended time, or, as a later turn, when the turn before is done and
     its think time over, whichever is later; and only as one of `max_concurrency` (None: an open
     loop, which by its nature has no bound). Requests that wait for a place get it in the order in
-    which they became due. A run holds the records of all requests.
+    which they became due. A step begins when the one before it is over; what it then still has in
+    flight is abandoned. A run holds the records of all requests.
     """
 
     def __init__(
@@ -40,32 +41,69 @@ class Runner:
         self._places = None if max_concurrency is None else asyncio.Semaphore(max_concurrency)
         self._start_s = 0.0
         self._records: list[RequestRecord] = []
+        self._to_go = 0  # answers until the step is over
+        self._tasks: list[asyncio.Task[None]] = []
 
-    async def play(self, schedule: Schedule) -> list[RequestRecord]:
+    async def play(self, schedule: Schedule, start_s: float | None = None) -> list[RequestRecord]:
         """Send everything; returns the records in the order of the schedule.
 
-        A cancelled run cancels what is in flight.
+        `start_s` is the clock's time that the schedule's times count from; None: now. A cancelled
+        run cancels what is in flight.
         """
-        in_order = sorted(schedule, key=lambda request: request.session)
-        sessions = [list(turns) for _, turns in groupby(in_order, lambda one: one.session)]
-        sessions.sort(key=lambda turns: (turns[0].t_intended_s, turns[0].index))
         self._records = []
-        self._start_s = self._clock.now()
-        async with asyncio.TaskGroup() as group:
-            for turns in sessions:
-                group.create_task(self._play_session(turns))
+        self._start_s = self._clock.now() if start_s is None else start_s
+        steps = sorted(schedule, key=lambda request: request.step)
+        for number, step in groupby(steps, key=lambda request: request.step):
+            since_s = self._clock.now() - self._start_s if number else 0.0
+            await self._play_step(list(step), since_s)
         return sorted(self._records, key=lambda record: record.index)
 
-    async def _play_session(self, turns: list[ScheduledRequest]) -> None:
-        free_s = 0.0
-        for request in sorted(turns, key=lambda one: one.turn):
-            due_s = max(request.t_intended_s, free_s)
-            await self._sleep_until(due_s)
-            exchange = await self._in_a_place(request)
-            record = self._record(request, due_s, exchange, self._read(exchange))
-            self._records.append(record)
-            self._progress.note(record)
-            free_s = exchange.t_end_s - self._start_s + request.think_s
+    async def _play_step(self, requests: Sequence[ScheduledRequest], since_s: float) -> None:
+        target = requests[0].step_target
+        self._to_go = len(requests) if target is None else target
+        in_order = sorted(requests, key=lambda request: request.session)
+        sessions = [list(turns) for _, turns in groupby(in_order, lambda one: one.session)]
+        sessions.sort(key=lambda turns: (turns[0].t_intended_s, turns[0].index))
+        async with asyncio.TaskGroup() as group:
+            self._tasks = [
+                group.create_task(self._play_session(turns, since_s)) for turns in sessions
+            ]
+
+    async def _play_session(self, turns: list[ScheduledRequest], since_s: float) -> None:
+        ordered = sorted(turns, key=lambda one: one.turn)
+        due_s = free_s = since_s
+        done = 0
+        try:
+            for request in ordered:
+                due_s = max(since_s + request.t_intended_s, free_s)
+                await self._sleep_until(due_s)
+                exchange = await self._in_a_place(request)
+                done += 1
+                self._take(self._record(request, due_s, exchange, self._read(exchange)))
+                free_s = exchange.t_end_s - self._start_s + request.think_s
+        except asyncio.CancelledError:
+            if self._to_go > 0:  # the run is cancelled, and not the rest of a finished step
+                raise
+            for request in ordered[done:]:
+                self._abandon(request, due_s)
+
+    def _take(self, record: RequestRecord) -> None:
+        self._records.append(record)
+        self._progress.note(record)
+        self._to_go -= 1
+        if self._to_go == 0:
+            current = asyncio.current_task()
+            for task in self._tasks:
+                if task is not current:
+                    task.cancel()
+
+    def _abandon(self, request: ScheduledRequest, due_s: float) -> None:
+        now = self._clock.now()
+        never = Exchange(t_dispatch_s=self._start_s + due_s, t_end_s=now)
+        answer = Answer(t_last_s=now, failure=ABANDONED)
+        record = self._record(request, due_s, never, answer)
+        self._records.append(record)
+        self._progress.note(record)
 
     async def _in_a_place(self, request: ScheduledRequest) -> Exchange:
         async with AsyncExitStack() as stack:
@@ -82,12 +120,14 @@ class Runner:
         self, request: ScheduledRequest, due_s: float, exchange: Exchange, answer: Answer
     ) -> RequestRecord:
         start_s = self._start_s
+        # Of a step, the intended time is known only once the step has begun.
+        intended_s = due_s if request.step_target is not None else request.t_intended_s
         return RequestRecord(
             index=request.index,
             session=request.session,
             turn=request.turn,
             group=request.group,
-            t_intended_s=request.t_intended_s,
+            t_intended_s=intended_s,
             t_eligible_s=due_s,
             t_dispatch_s=exchange.t_dispatch_s - start_s,
             t_first_byte_s=(

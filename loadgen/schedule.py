@@ -25,7 +25,9 @@ class PlannedPrompt:
     session: str | None = None  # None: a session of its own
     turn: int = 0
     group: str | None = None  # of a common prefix or of a rollout; None: of no group
-    think_s: float = 0.0  # between the answer before and this turn
+    think_s: float = 0.0  # between this answer and the next turn
+    at_s: float | None = None  # when a trace sent it; None: the dataset has no times
+    step: int = 0  # of training; a dataset without steps is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,12 @@ class ScheduledRequest:
     prompt: Prompt
     prompt_tokens: int
     output_tokens: int
+    # A step begins when the one before it is over, and its times count from there.
+    step: int = 0
+    step_target: int | None = None  # answers that end the step; None: all of them
 
     def row(self) -> dict[str, object]:
+        in_steps = {"step": self.step, "step_target": self.step_target}
         return {
             "index": self.index,
             "t_intended_s": self.t_intended_s,
@@ -52,6 +58,7 @@ class ScheduledRequest:
             "think_s": self.think_s,
             "prompt_tokens": self.prompt_tokens,
             "output_tokens": self.output_tokens,
+            **(in_steps if self.step_target is not None else {}),
             **self.prompt.row(),
         }
 
@@ -123,6 +130,8 @@ class _Row(msgspec.Struct):
     think_s: float
     prompt_tokens: int
     output_tokens: int
+    step: int = 0
+    step_target: int | None = None
 
 
 def _request_of(row: dict[str, object]) -> ScheduledRequest:
@@ -137,4 +146,6 @@ def _request_of(row: dict[str, object]) -> ScheduledRequest:
         prompt=prompt_of_row(row),
         prompt_tokens=fixed.prompt_tokens,
         output_tokens=fixed.output_tokens,
+        step=fixed.step,
+        step_target=fixed.step_target,
     )

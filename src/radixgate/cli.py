@@ -10,10 +10,14 @@ from radixgate.configs.load import Settings, load
 from radixgate.errors import ConfigError, RadixgateError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
+from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
+from radixgate.loadgen.reports.report_config import ReportConfig
 from radixgate.loadgen.simulator.config import SimulateConfig
+from radixgate.loadgen.study_config import StudyConfig
+from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.up_config import UpConfig
@@ -49,7 +53,18 @@ def _gateway(settings: Settings) -> int:
 def _bench(settings: Settings) -> int:
     from radixgate.loadgen.bench import run_bench
 
-    return run_bench(settings.of(BenchConfig))
+    return run_bench(
+        settings.of(BenchConfig),
+        settings.of(WorkloadConfig),
+        settings.of(ArrivalConfig),
+        settings.of(StudyConfig),
+    )
+
+
+def _report(settings: Settings) -> int:
+    from radixgate.loadgen.reports.regenerate import run_report
+
+    return run_report(settings.of(ReportConfig))
 
 
 def _simulate(settings: Settings) -> int:
@@ -104,10 +119,24 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "bench",
                 "Load a server and report how it answered.",
-                {"bench": BenchConfig},
+                {
+                    "bench": BenchConfig,
+                    "workload": WorkloadConfig,
+                    "arrivals": ArrivalConfig,
+                    "study": StudyConfig,
+                },
                 BENCH_REFUSED,
             ),
             _bench,
+        ),
+        Entry(
+            Command(
+                "report",
+                "Make the reports of a run anew from what its folder recorded.",
+                {"report": ReportConfig},
+                first="--folder",
+            ),
+            _report,
         ),
         Entry(
             Command(

@@ -57,4 +57,4 @@ def test_a_rate_must_be_over_zero(rate: float) -> None:
 
 def test_an_unknown_kind_is_named() -> None:
     with pytest.raises(ConfigError, match="poisson, constant"):
-        times("gamma", 3, 1.0)
+        times("weibull", 3, 1.0)

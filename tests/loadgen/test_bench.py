@@ -10,8 +10,9 @@ import pytest
 
 from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
-from radixgate.loadgen.bench import run_bench, schedule_of
+from radixgate.loadgen.bench import run_bench
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.schedule import from_lines, hash_of
 from timed_server import Asked, Script, TimedServer, native_event, sse

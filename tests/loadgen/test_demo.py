@@ -11,9 +11,9 @@ from radixgate.analysis.summary import summarise
 from radixgate.configs.command import Command
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError
-from radixgate.loadgen.bench import schedule_of
 from radixgate.loadgen.demo import bench_config, comparison, figures_of, run_demo
 from radixgate.loadgen.demo_config import DemoConfig
+from radixgate.loadgen.intended import schedule_of
 from request_records import record
 
 

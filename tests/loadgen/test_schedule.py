@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from radixgate.errors import ConfigError
-from radixgate.loadgen.bench import schedule_of
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.prompts import ChatPrompt, IdsPrompt, TextPrompt
 from radixgate.loadgen.schedule import (
     PlannedPrompt,
@@ -47,7 +47,7 @@ def test_the_rate_changes_the_times_and_not_the_prompts() -> None:
 @pytest.mark.parametrize("dataset", ["random", "random-ids", "generated-shared-prefix"])
 def test_any_hash_seed_gives_the_same_bytes(dataset: str) -> None:
     program = (
-        "from radixgate.loadgen.bench import schedule_of\n"
+        "from radixgate.loadgen.intended import schedule_of\n"
         "from radixgate.loadgen.config import BenchConfig\n"
         "from radixgate.loadgen.schedule import hash_of\n"
         f"config = BenchConfig(dataset_name={dataset!r}, request_rate=3.0, gsp_num_groups=3,\n"

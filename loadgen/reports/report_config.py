@@ -1,0 +1,17 @@
+"""What `radixgate report` can be told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from radixgate.configs.declare import knob
+
+
+@dataclass(frozen=True, slots=True)
+class ReportConfig:
+    """Which run."""
+
+    folder: str = knob(help="the folder of a run (--output-folder of the bench)")
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)

@@ -1,0 +1,216 @@
+"""A client of several processes: sessions are dealt out, each process plays its own on one loop."""
+
+import asyncio
+import multiprocessing
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+import msgspec
+import uvloop
+
+from radixgate.analysis.records import RequestRecord
+from radixgate.analysis.validity import ClientHealth
+from radixgate.clock import Clock, SystemClock
+from radixgate.errors import ProcessFailed
+from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.loop_watch import watched
+from radixgate.loadgen.open_files import raise_limit
+from radixgate.loadgen.progress import Progress
+from radixgate.loadgen.quiet_collector import quiet_collector
+from radixgate.loadgen.schedule import Schedule, as_lines, from_lines
+from radixgate.loadgen.server import client_of, server_of
+
+_START_TIMEOUT_S = 60.0
+# From the order to start to the first intended time, so that every process has read it.
+_LEAD_S = 0.25
+# Records go to the parent in batches of this many or after this long, whichever is first. The
+# parent reads at once, so the pipe holds a batch; a parent that stalls stalls the child's loop,
+# which the loop's lag then tells.
+_BATCH = 64
+_BATCH_EVERY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedRun:
+    """What all processes measured, as one."""
+
+    start_s: float  # the clock's time that the records count from
+    records: Sequence[RequestRecord]  # in the order of the schedule
+    clients: Sequence[ClientHealth]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    number: int
+    config: BenchConfig  # with this process's share of the places
+    model: str
+    lines: bytes
+
+
+class _Finished(msgspec.Struct, tag=True):
+    health: ClientHealth
+
+
+class _Batch(msgspec.Struct, tag=True):
+    records: list[RequestRecord]
+
+
+_Said = _Finished | _Batch
+
+
+async def play_in_processes(
+    config: BenchConfig, model: str, schedule: Schedule, clock: Clock, progress: Progress
+) -> ShardedRun:
+    """Play `schedule` with `config.processes` processes that start together.
+
+    Needs a clock that all processes of the machine share, as the monotonic one is.
+    Raises ProcessFailed if one of them ends before it has played its share.
+    """
+    context = multiprocessing.get_context("spawn")
+    children: list[BaseProcess] = []
+    pipes: list[Connection] = []
+    try:
+        for shard in _shards(config, model, schedule):
+            ours, theirs = context.Pipe()
+            child: BaseProcess = context.Process(
+                target=_play_shard, args=(shard, theirs), daemon=True
+            )
+            await asyncio.to_thread(child.start)
+            theirs.close()
+            children.append(child)
+            pipes.append(ours)
+        await asyncio.gather(*(_ready(number, pipe) for number, pipe in enumerate(pipes)))
+        start_s = clock.now() + _LEAD_S
+        for pipe in pipes:
+            pipe.send(start_s)
+        parts = await asyncio.gather(
+            *(_collect(number, pipe, progress) for number, pipe in enumerate(pipes))
+        )
+    finally:
+        for pipe in pipes:
+            pipe.close()
+        for child in children:
+            child.terminate()
+            await asyncio.to_thread(child.join)
+    records = sorted((r for part, _ in parts for r in part), key=lambda record: record.index)
+    return ShardedRun(start_s, records, [health for _, health in parts])
+
+
+def _shards(config: BenchConfig, model: str, schedule: Schedule) -> list[_Shard]:
+    """Sessions by turns, in the order of their first requests; places as even as they go."""
+    count = config.processes
+    homes: dict[str, int] = {}
+    parts: list[list[bytes]] = [[] for _ in range(count)]
+    for request in schedule:
+        home = homes.setdefault(request.session, len(homes) % count)
+        parts[home].append(as_lines([request]))
+    places = config.max_concurrency
+    return [
+        _Shard(
+            number,
+            config
+            if places is None
+            else replace(
+                config,
+                processes=1,
+                max_concurrency=places // count + (number < places % count),
+            ),
+            model,
+            b"".join(part),
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+async def _ready(number: int, pipe: Connection) -> None:
+    try:
+        async with asyncio.timeout(_START_TIMEOUT_S):
+            await _readable(pipe)
+        pipe.recv_bytes()
+    except (EOFError, OSError) as error:
+        raise ProcessFailed(f"client process {number} did not start: {error!r}") from error
+
+
+async def _collect(
+    number: int, pipe: Connection, progress: Progress
+) -> tuple[list[RequestRecord], ClientHealth]:
+    decode = msgspec.msgpack.Decoder(_Said).decode
+    records: list[RequestRecord] = []
+    while True:
+        await _readable(pipe)
+        try:
+            said = decode(pipe.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise ProcessFailed(
+                f"client process {number} ended after {len(records)} answers"
+            ) from error
+        if isinstance(said, _Finished):
+            return records, said.health
+        records += said.records
+        for record in said.records:
+            progress.note(record)
+
+
+async def _readable(pipe: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    there: asyncio.Future[None] = loop.create_future()
+
+    def note() -> None:
+        if not there.done():
+            there.set_result(None)
+
+    loop.add_reader(pipe.fileno(), note)
+    try:
+        await there
+    finally:
+        loop.remove_reader(pipe.fileno())
+
+
+# ---------------------------------------------------------------- in the child
+
+
+def _play_shard(shard: _Shard, pipe: Connection) -> None:
+    # After Ctrl-C, or when the parent is gone, nobody is left to read a result or an error.
+    with suppress(KeyboardInterrupt, EOFError, BrokenPipeError):
+        raise_limit()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+            loop.run(_play(shard, pipe))
+
+
+async def _play(shard: _Shard, pipe: Connection) -> None:
+    clock = SystemClock()
+    schedule = from_lines(shard.lines)
+    async with client_of(shard.config, clock) as client:
+        server = server_of(shard.config, client, shard.model, clock)
+        sender = _Sender(pipe, clock)
+        pipe.send_bytes(b"ready")
+        start_s: float = await asyncio.to_thread(pipe.recv)
+        with quiet_collector():
+            async with watched(clock) as watch:
+                records = await server.play(schedule, sender, start_s)
+        sender.close()
+        pipe.send_bytes(msgspec.msgpack.encode(_Finished(watch.health(shard.number, len(records)))))
+
+
+class _Sender:
+    """A Progress that hands the records on."""
+
+    def __init__(self, pipe: Connection, clock: Clock) -> None:
+        self._pipe = pipe
+        self._clock = clock
+        self._records: list[RequestRecord] = []
+        self._sent_s = clock.now()
+
+    def note(self, record: RequestRecord) -> None:
+        self._records.append(record)
+        late = self._clock.now() - self._sent_s >= _BATCH_EVERY_S
+        if late or len(self._records) >= _BATCH:
+            self.close()
+
+    def close(self) -> None:
+        self._pipe.send_bytes(msgspec.msgpack.encode(_Batch(self._records)))
+        self._records = []
+        self._sent_s = self._clock.now()
