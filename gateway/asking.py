@@ -11,6 +11,7 @@ from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.proto.blocks import byte_chain, root_id
+from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
@@ -27,14 +28,6 @@ _PARSERS: Mapping[bytes, Callable[[Body], GenerationRequest]] = {
     b"/v1/completions": parse_completion,
     b"/generate": parse_generate,
 }
-
-
-class Target(msgspec.Struct, frozen=True, gc=False):
-    """Where a request may go: its model, and the mirrors that its prompt needs block ids for."""
-
-    model: str
-    by_bytes: Sequence[MirrorKey]  # of foreign workers
-    by_tokens: Sequence[MirrorKey]  # of our own; if there are any, `read_own` is the way
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):
@@ -66,43 +59,58 @@ class Asking:
         self._fleet = fleet
         self._prompts = prompts
 
-    def target_of(self, body: Body) -> Target:
-        """Raises UnknownModel, RequestError, or NoWorkerAvailable."""
-        model = self._model_of(body.get("model"))
-        keys = self._fleet.mirrors_of(model)
-        by_tokens = [key for key in keys if key.unit != BYTES]
-        return Target(model, [key for key in keys if key.unit == BYTES], by_tokens)
+    def read(self, path: bytes, body: bytes) -> Question | None:
+        """None: workers of ours serve the model, so that `read_own` is the way.
 
-    def read_foreign(self, path: bytes, target: Target, body: Body) -> Question:
-        """Raises RequestError naming the field."""
-        request = read_foreign(path, body)
+        Raises RequestError naming the field, UnknownModel, or NoWorkerAvailable.
+        """
+        try:
+            request = read_foreign(path, body)
+        except RequestError:
+            # The parser for our own workers has the last word about what is for them.
+            if self._has_own(self._model_of(decode_object(body).get("model"))):
+                return None
+            raise
+        model = self._model_of(request.model)
+        keys = self._fleet.mirrors_of(model)
+        if any(key.unit != BYTES for key in keys):
+            return None
         prompt = request.prompt
         ask = Ask(
-            model=target.model,
+            model=model,
             prompt_tokens=max(1, len(prompt) // BYTES_A_TOKEN),
-            blocks=_byte_blocks(target, request.salt, prompt),
+            blocks=_byte_blocks(keys, model, request.salt, prompt),
             session=request.session or conversation_of(prompt),
             priority=request.priority,
             fingerprint=xxh3_64_intdigest(prompt),
         )
         return Question(ask)
 
-    async def read_own(self, path: bytes, target: Target, body: Body) -> Question:
+    async def read_own(self, path: bytes, body: bytes) -> Question:
         """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
-        generation = _PARSERS[path](body)
+        values = decode_object(body)
+        model = self._model_of(values.get("model"))
+        generation = _PARSERS[path](values)
         first = generation.prompts[0].routing_bytes()
-        prompt, blocks = await self._prompts.read(target.model, generation, target.by_tokens)
+        keys = self._fleet.mirrors_of(model)
+        by_tokens = [key for key in keys if key.unit != BYTES]
+        by_bytes = [key for key in keys if key.unit == BYTES]
+        prompt, blocks = await self._prompts.read(model, generation, by_tokens)
         ask = Ask(
-            model=target.model,
+            model=model,
             prompt_tokens=prompt.total,
-            blocks={**_byte_blocks(target, generation.salt, first), **blocks},
+            blocks={**_byte_blocks(by_bytes, model, generation.salt, first), **blocks},
             session=generation.session or conversation_of(first),
             priority=generation.priority,
             fingerprint=xxh3_64_intdigest(first),
         )
         return Question(ask, generation, prompt)
 
+    def _has_own(self, model: str) -> bool:
+        return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
+
     def _model_of(self, name: object) -> str:
+        """The model to route by. Raises UnknownModel, RequestError, or NoWorkerAvailable."""
         models = self._fleet.models()
         if isinstance(name, str) and name in models:
             return name
@@ -123,7 +131,7 @@ class Asking:
         return only
 
 
-def _byte_blocks(target: Target, salt: str | None, prompt: bytes) -> Blocks:
-    if not target.by_bytes:
+def _byte_blocks(keys: Sequence[MirrorKey], model: str, salt: str | None, prompt: bytes) -> Blocks:
+    if not keys:
         return {}
-    return dict.fromkeys(target.by_bytes, byte_chain(root_id(target.model, None, salt), prompt))
+    return dict.fromkeys(keys, byte_chain(root_id(model, None, salt), prompt))

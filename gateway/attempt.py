@@ -7,7 +7,6 @@ All calls happen on the event loop's thread; none of them blocks or awaits.
 """
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,10 +38,9 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
     method: bytes
     path: bytes  # the target up to the query, as the client wrote it
     query: bytes  # without the question mark; empty if there is none
-    headers: Headers  # names in lower case, values as they came
+    forwarded: bytes  # header lines that a worker may see, names in lower case, values as they came
     body: bytes
     request_id: str
-    parsed: Mapping[str, object]  # the body's JSON object; read only, never sent on
     generation: GenerationRequest | None = None  # None: no worker of ours serves the model
     prompt: PromptTokens | None = None  # None: no worker of ours serves the model
 

@@ -7,17 +7,15 @@ event and `[DONE]`, any other answer is cut, and no finish is made up.
 
 import asyncio
 import logging
-from collections.abc import Mapping
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
-from radixgate.gateway.asking import Question, Target
+from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.request_head import RequestHead
-from radixgate.proto.fields import decode_object
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Exchange:
         self._core = core
         self._head = head
         self._body = body
-        self._request_id = core.request_ids.of(head.headers)
+        self._request_id = head.request_id or core.request_ids.make()
         self._answer = ClientAnswer(core, client, self._request_id)
         self._question: Question | None = None
         self._request: FrontRequest | None = None
@@ -81,13 +79,12 @@ class Exchange:
         core = self._core
         core.deadlines.watch(self)
         try:
-            body = decode_object(self._body)
-            target = core.asking.target_of(body)
-            if target.by_tokens:
-                loop = asyncio.get_running_loop()
-                self._reading = loop.create_task(self._read_own(target, body))
+            question = core.asking.read(self._head.path, self._body)
+            if question is not None:
+                self._ask(question)
                 return
-            self._ask(core.asking.read_foreign(self._head.path, target, body), body)
+            loop = asyncio.get_running_loop()
+            self._reading = loop.create_task(self._read_own())
         except RadixgateError as error:
             self._fail(error)
 
@@ -167,9 +164,9 @@ class Exchange:
 
     # ------------------------------------------------------------ attempts
 
-    async def _read_own(self, target: Target, body: Mapping[str, object]) -> None:
+    async def _read_own(self) -> None:
         try:
-            question = await self._core.asking.read_own(self._head.path, target, body)
+            question = await self._core.asking.read_own(self._head.path, self._body)
         except RadixgateError as error:
             self._fail(error)
         except Exception:
@@ -177,19 +174,18 @@ class Exchange:
             self._fail(RadixgateError("internal error; the log has the details"))
         else:
             self._reading = None
-            self._ask(question, body)
+            self._ask(question)
 
-    def _ask(self, question: Question, body: Mapping[str, object]) -> None:
+    def _ask(self, question: Question) -> None:
         head = self._head
         self._question = question
         self._request = FrontRequest(
             method=head.method,
             path=head.path,
             query=head.query,
-            headers=head.headers,
+            forwarded=head.forwarded,
             body=self._body,
             request_id=self._request_id,
-            parsed=body,
             generation=question.generation,
             prompt=question.prompt,
         )

@@ -1,87 +1,128 @@
 """Reading a generation request that foreign workers will answer: enough to route and to refuse.
 
 A foreign engine has extensions that we do not know, so nothing is refused for being unknown: only
-what every engine must refuse, before any worker is asked. The bytes go on as they came.
+what every engine must refuse, before any worker is asked. The bytes go on as they came. The body is
+read into types that name just what is looked at; the decoder passes over the rest.
 """
 
+import re
 from array import array
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta, Raw
 
 from radixgate.errors import RequestError
-from radixgate.proto.fields import as_token_ids, kind_of
-from radixgate.proto.routing_text import message_bytes
+from radixgate.proto.fields import as_token_ids
+from radixgate.proto.routing_text import MESSAGE_END, message_pieces
 
-Body = Mapping[str, object]
+_AtLeastOne = Annotated[int, Meta(ge=1)]
+_NotNegative = Annotated[float, Meta(ge=0.0)]
+_Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+_PositiveShare = Annotated[float, Meta(gt=0.0, le=1.0)]
 
 
 class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     """What routing needs of a request."""
 
+    model: str | None  # None: the client named none
     prompt: bytes  # grows as the conversation grows; of several prompts, the first
     session: str | None
     priority: int
     salt: str | None
 
 
-def read_foreign(path: bytes, body: Body) -> ForeignRequest:
+class _Common(msgspec.Struct, frozen=True):
+    """Looked at in every body; a field that an engine knows in another type is not refused."""
+
+    model: str | None = None
+    stream: bool | None = None
+    session_id: object = None
+    user: object = None
+    priority: object = None
+    cache_salt: object = None
+    extra_key: object = None
+
+
+class _Sampling(msgspec.Struct, frozen=True):
+    temperature: _NotNegative | None = None
+    top_p: _PositiveShare | None = None
+    min_p: _Share | None = None
+    n: _AtLeastOne | None = None
+    max_new_tokens: Annotated[int, Meta(ge=0)] | None = None
+
+
+class _OpenAi(_Common, frozen=True):
+    temperature: _NotNegative | None = None
+    top_p: _PositiveShare | None = None
+    min_p: _Share | None = None
+    n: _AtLeastOne | None = None
+    max_tokens: _AtLeastOne | None = None
+    max_completion_tokens: _AtLeastOne | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    role: str
+    content: str | list[object] | None = None
+    tool_calls: Raw = Raw(b"")
+
+
+class _Chat(_OpenAi, frozen=True, kw_only=True):
+    messages: Annotated[list[_Message], Meta(min_length=1)]
+    tools: list[Raw] | None = None
+
+
+class _Completion(_OpenAi, frozen=True, kw_only=True):
+    prompt: str | list[object]
+
+
+class _Native(_Common, frozen=True):
+    text: str | list[str] | None = None
+    input_ids: list[object] | None = None
+    input_embeds: Raw = Raw(b"null")
+    sampling_params: _Sampling | list[_Sampling] | None = None
+
+
+def read_foreign(path: bytes, body: bytes) -> ForeignRequest:
     """Raises RequestError naming the field at fault. About 3 us besides the prompt's bytes."""
-    prompt = _READERS[path](body)
-    stream = body.get("stream")
-    if stream is not None and stream is not True and stream is not False:
-        raise _wrong("stream", "true or false", stream)
-    priority = body.get("priority")
-    return ForeignRequest(
-        prompt=prompt,
-        session=_text(body, "session_id") or _text(body, "user"),
-        priority=priority if type(priority) is int else 0,
-        salt=_text(body, "cache_salt") or _text(body, "extra_key"),
-    )
+    try:
+        return _READERS[path](body)
+    except msgspec.ValidationError as exc:
+        raise _refusal(str(exc)) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise RequestError(f"the body is not valid JSON: {exc}", param="body") from exc
 
 
-def _read_chat(body: Body) -> bytes:
-    _check_ranges(body, _OPENAI_RANGES, "")
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise RequestError("messages must be an array with at least one message", param="messages")
-    for place, message in enumerate(messages):
-        if not isinstance(message, dict):
-            raise _wrong(f"messages[{place}]", "an object", message)
-        if not isinstance(message.get("role"), str):
-            raise _wrong(f"messages[{place}].role", "a string", message.get("role"))
-        content = message.get("content")
-        if content is not None and not isinstance(content, str | list):
-            raise _wrong(f"messages[{place}].content", "a string or an array of parts", content)
-    tools = body.get("tools")
-    if tools is not None and not isinstance(tools, list):
-        raise _wrong("tools", "an array", tools)
-    return message_bytes(messages, tools)
+def _read_chat(body: bytes) -> ForeignRequest:
+    read = _decode_chat(body)
+    pieces = [] if read.tools is None else [*map(bytes, read.tools), MESSAGE_END]
+    for one in read.messages:
+        pieces += message_pieces(one.role, one.content, bytes(one.tool_calls))
+    return _request(read, b"".join(pieces))
 
 
-def _read_completion(body: Body) -> bytes:
-    _check_ranges(body, _OPENAI_RANGES, "")
-    return _prompt_bytes(body.get("prompt"), "prompt")
+def _read_completion(body: bytes) -> ForeignRequest:
+    read = _decode_completion(body)
+    return _request(read, _prompt_bytes(read.prompt, "prompt"))
 
 
-def _read_native(body: Body) -> bytes:
-    params = body.get("sampling_params")
-    for one in params if isinstance(params, list) else (params,):
-        if one is None:
-            continue
-        if not isinstance(one, dict):
-            raise _wrong("sampling_params", "an object", one)
-        _check_ranges(one, _NATIVE_RANGES, "sampling_params.")
-    given = [name for name in ("text", "input_ids", "input_embeds") if body.get(name) is not None]
-    if len(given) != 1:
+def _read_native(body: bytes) -> ForeignRequest:
+    read = _decode_native(body)
+    embedded = bytes(read.input_embeds) != b"null"
+    if (read.text is not None) + (read.input_ids is not None) + embedded != 1:
         raise RequestError("give one of text, input_ids and input_embeds", param="text")
-    if given[0] == "input_embeds":
-        return b""
-    return _prompt_bytes(body[given[0]], given[0])
+    if embedded:
+        return _request(read, b"")
+    if read.text is not None:
+        return _request(read, _prompt_bytes(read.text, "text"))
+    return _request(read, _prompt_bytes(read.input_ids or (), "input_ids"))
 
 
-_READERS: Mapping[bytes, Callable[[Body], bytes]] = {
+_decode_chat = msgspec.json.Decoder(_Chat).decode
+_decode_completion = msgspec.json.Decoder(_Completion).decode
+_decode_native = msgspec.json.Decoder(_Native).decode
+_READERS: Mapping[bytes, Callable[[bytes], ForeignRequest]] = {
     b"/v1/chat/completions": _read_chat,
     b"/v1/completions": _read_completion,
     b"/generate": _read_native,
@@ -89,65 +130,51 @@ _READERS: Mapping[bytes, Callable[[Body], bytes]] = {
 HOT_PATHS = frozenset(_READERS)
 
 
-def _prompt_bytes(prompt: object, where: str) -> bytes:
+def _request(read: _Common, prompt: bytes) -> ForeignRequest:
+    priority = read.priority
+    return ForeignRequest(
+        model=read.model,
+        prompt=prompt,
+        session=_text(read.session_id) or _text(read.user),
+        priority=priority if type(priority) is int else 0,
+        salt=_text(read.cache_salt) or _text(read.extra_key),
+    )
+
+
+def _prompt_bytes(prompt: str | Sequence[object], where: str) -> bytes:
     """A text, token ids, or an array of either; of an array the first decides the route."""
-    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list):
-        for place, item in enumerate(prompt):
-            if not isinstance(item, type(prompt[0])):
-                raise _wrong(f"{where}[{place}]", kind_of(prompt[0]), item)
-        prompt = prompt[0]
     if isinstance(prompt, str):
         return prompt.encode("utf-8", "surrogatepass")
-    if isinstance(prompt, list) and prompt:
-        ids: array[int] = as_token_ids(prompt, where)
+    if not prompt:
+        raise RequestError(f"{where} is empty", param=where)
+    first = prompt[0]
+    if isinstance(first, int):
+        ids: array[int] = as_token_ids(list(prompt), where)
         return ids.tobytes()
-    raise _wrong(where, "a text, token ids, or a non-empty array of either", prompt)
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """What a number must be in any engine. Open at the bottom if `over`."""
-
-    low: float
-    high: float = float("inf")
-    over: bool = False
-    whole: bool = False
-
-
-_SAMPLING_RANGES = {
-    "temperature": _Range(0.0),
-    "top_p": _Range(0.0, 1.0, over=True),
-    "min_p": _Range(0.0, 1.0),
-    "n": _Range(1, whole=True),
-}
-_OPENAI_RANGES = {
-    **_SAMPLING_RANGES,
-    "max_tokens": _Range(1, whole=True),
-    "max_completion_tokens": _Range(1, whole=True),
-}
-_NATIVE_RANGES = {**_SAMPLING_RANGES, "max_new_tokens": _Range(0, whole=True)}
-
-
-def _check_ranges(values: Body, ranges: Mapping[str, _Range], path: str) -> None:
-    for name, value in values.items():
-        if value is None or name not in ranges:
-            continue
-        limits = ranges[name]
-        if type(value) is not int and (limits.whole or type(value) is not float):
-            raise _wrong(path + name, "an integer" if limits.whole else "a number", value)
-        assert isinstance(value, int | float)
-        if not limits.low <= value <= limits.high or (limits.over and value == limits.low):
-            least = f"over {limits.low:g}" if limits.over else f"at least {limits.low:g}"
-            most = "" if limits.high == float("inf") else f" and at most {limits.high:g}"
+    for place, item in enumerate(prompt):
+        if type(item) is not type(first) or not isinstance(item, str | list):
             raise RequestError(
-                f"{path}{name} must be {least}{most}, not {value!r:.40}", param=path + name
+                f"{where} must hold texts, or token ids, or arrays of token ids",
+                param=f"{where}[{place}]",
             )
+    assert isinstance(first, str | list)
+    return _prompt_bytes(first, where)
 
 
-def _text(body: Body, name: str) -> str | None:
-    value = body.get(name)
+_WHERE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+
+
+def _refusal(said: str) -> RequestError:
+    """The decoder's objection, as one that names the field in OpenAI's way."""
+    match = _WHERE.fullmatch(said)
+    what, where = (match[1], match[2] or "") if match else (said, "")
+    missing = _MISSING.fullmatch(what)
+    if missing:
+        where, what = f"{where}.{missing[1]}".lstrip("."), "is required"
+    what = what.replace("`", "")
+    return RequestError(f"{where or 'body'}: {what}", param=where or "body")
+
+
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _wrong(where: str, expected: str, found: object) -> RequestError:
-    return RequestError(f"{where} must be {expected}, not {kind_of(found)}", param=where)

@@ -16,7 +16,7 @@ from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.hop_headers import find
-from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
 
 # Bytes that may wait for a slow reader before its worker is no longer read.
@@ -52,6 +52,7 @@ class Front:
         self.limits = limits
         self.clock = clock
         self.deadlines = deadlines
+        self.heads = HeadCache()
         self.draining = False
         self.connections: set[FrontConnection] = set()
 
@@ -78,7 +79,7 @@ class FrontConnection(asyncio.Protocol):
         self.deadline = NEVER
         self._front = front
         self._limits = front.limits
-        self._reader = RequestReader(front.hot_paths, front.limits)
+        self._reader = RequestReader(front.hot_paths, front.limits, front.heads)
         self._transport: asyncio.Transport | None = None  # None: lost, or handed over
         self._request: RequestHead | None = None  # being answered
         self._attempt: Attempt | None = None

@@ -10,9 +10,13 @@ import msgspec
 
 from radixgate.errors import PayloadTooLarge, RequestError
 from radixgate.gateway.attempt import Headers
+from radixgate.gateway.hop_headers import to_worker
+from radixgate.gateway.request_ids import fit_request_id
 
 MAX_HEAD_BYTES = 65_536
 MAX_TARGET_BYTES = 8_192
+MAX_KEPT_HEADS = 1_024
+MAX_KEPT_HEAD_BYTES = 2_048
 # Of a chunked body besides its content: sizes, extensions and trailers. A client that sends single
 # bytes as chunks needs six a byte.
 MAX_CHUNK_OVERHEAD = 65_536
@@ -37,7 +41,8 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
     method: bytes
     path: bytes  # of the target, up to the query
     query: bytes
-    headers: Headers  # names in lower case
+    forwarded: bytes  # the header lines that a worker may see, ready to be sent
+    request_id: str | None  # as the client gave it; None: it gave none that is fit
     http11: bool
     keep_alive: bool
     content_length: int  # 0 if there is none, or the body is chunked
@@ -94,13 +99,37 @@ def read_head(block: bytes) -> RequestHead:
         method=method,
         path=path,
         query=query,
-        headers=reader.headers,
+        forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers)]),
+        request_id=fit_request_id(reader.headers),
         http11=http11,
         keep_alive=_keeps_alive(noted.get(b"connection"), http11),
         content_length=int(noted.get(b"content-length", b"0")),
         chunked=_is_chunked(noted.get(b"transfer-encoding"), http11),
         expects_continue=_expects_continue(noted.get(b"expect"), http11),
     )
+
+
+class HeadCache:
+    """Heads that were read before: most clients send one and the same with every request.
+
+    Bounded in number and in bytes; it holds what the heads hold, credentials among it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, RequestHead] = {}
+
+    def read(self, block: bytes) -> RequestHead:
+        """As `read_head`, which it calls for a head that is new."""
+        head = self._known.get(block)
+        if head is not None:
+            return head
+        head = read_head(block)
+        # With an id of its own it will not come again.
+        if len(block) <= MAX_KEPT_HEAD_BYTES and head.request_id is None:
+            if len(self._known) >= MAX_KEPT_HEADS:
+                self._known.clear()
+            self._known[block] = head
+        return head
 
 
 def _check_line(block: bytes, method: bytes, target: bytes) -> bool:

@@ -10,6 +10,14 @@ HEADER = b"x-request-id"
 _FIT = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 
 
+def fit_request_id(headers: Headers) -> str | None:
+    """The id that the client gave; None if there is none, or it is unfit to be passed on."""
+    for name, value in headers:
+        if name == HEADER and _FIT.fullmatch(value):
+            return value.decode("ascii")
+    return None
+
+
 class RequestIds:
     """Ids that differ within a process by a number, and between processes by 48 random bits."""
 
@@ -20,10 +28,3 @@ class RequestIds:
     def make(self) -> str:
         self._made += 1
         return f"{self._prefix}{self._made:x}"
-
-    def of(self, headers: Headers) -> str:
-        """The id that the client gave, else a new one. A header that is unfit counts as absent."""
-        for name, value in headers:
-            if name == HEADER and _FIT.fullmatch(value):
-                return value.decode("ascii")
-        return self.make()

@@ -9,8 +9,8 @@ from radixgate.gateway.request_head import (
     MAX_HEAD_BYTES,
     BadHead,
     ChunkedBody,
+    HeadCache,
     RequestHead,
-    read_head,
     too_large,
 )
 
@@ -51,7 +51,8 @@ class RequestReader:
     is dropped and the connection must close (`broken`).
     """
 
-    def __init__(self, hot_paths: frozenset[bytes], limits: FrontLimits) -> None:
+    def __init__(self, hot_paths: frozenset[bytes], limits: FrontLimits, heads: HeadCache) -> None:
+        self._heads = heads  # shared by all connections
         self._hot_paths = hot_paths
         self._max_body_bytes = limits.max_body_bytes
         self._unread = b""
@@ -99,7 +100,7 @@ class RequestReader:
             return None
         if end > MAX_HEAD_BYTES:
             raise _head_too_large()
-        head = read_head(block[:end])
+        head = self._heads.read(block[:end])
         if head.method != b"POST" or head.path not in self._hot_paths:
             self._unread = b""
             return ReadRequest(head, b"", block)

@@ -35,7 +35,7 @@ class UpstreamConnection(asyncio.Protocol):
     """One connection: a request out, its answer in, then back to the pool."""
 
     def __init__(self, pool: "UpstreamPool") -> None:
-        self.deadline = NEVER  # of an idle connection
+        self.idle_until = NEVER
         self.used = False  # it has carried an exchange before this one
         self._pool = pool
         self._transport: asyncio.Transport | None = None
@@ -55,7 +55,6 @@ class UpstreamConnection(asyncio.Protocol):
     def send(self, head: bytes, body: bytes, listener: Listener) -> None:
         """Send a request; the connection must be idle. `head` ends with its blank line."""
         assert self._transport is not None
-        self.deadline = NEVER
         self._listener = listener
         self._answered = False
         # A large body is not copied to stand behind its head.
@@ -83,10 +82,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._listener = None
         if self._transport is not None:
             self._transport.abort()
-
-    def on_deadline(self) -> None:
-        self.deadline = NEVER
-        self.abort()
 
     # ------------------------------------------------------------ from the event loop
 
@@ -217,6 +212,7 @@ class UpstreamPool:
         self.host = host
         self.port = port
         self._clock = clock
+        self.deadline = NEVER  # of the connection that has been idle for longest
         self._deadlines = deadlines
         self._max_idle = max_idle
         self._idle_timeout_s = idle_timeout_s
@@ -235,13 +231,13 @@ class UpstreamPool:
         """A kept connection, or None: then `connect`. O(1)."""
         while self._idle:
             connection, _ = self._idle.popitem()
-            self._deadlines.forget(connection)
             if connection.usable:
                 return connection
         return None
 
     async def connect(self, timeout_s: float) -> UpstreamConnection:
         """A fresh connection. Raises WorkerUnreachable; WorkerFailed if it takes too long."""
+        self._deadlines.watch(self)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
@@ -260,17 +256,25 @@ class UpstreamPool:
         if len(self._idle) >= self._max_idle:
             connection.abort()
             return
-        connection.deadline = self._clock.now() + self._idle_timeout_s
+        connection.idle_until = self._clock.now() + self._idle_timeout_s
         self._idle[connection] = None
-        self._deadlines.watch(connection)
+        self.deadline = min(self.deadline, connection.idle_until)
+
+    def on_deadline(self) -> None:
+        """Close what has been idle for too long; the longest idle come first."""
+        now = self._clock.now()
+        for connection in [one for one in self._idle if one.idle_until <= now]:
+            connection.abort()
+            self._idle.pop(connection, None)
+        self.deadline = min((one.idle_until for one in self._idle), default=NEVER)
 
     def forget(self, connection: UpstreamConnection) -> None:
         """The connection is lost."""
         self._open.discard(connection)
         self._idle.pop(connection, None)
-        self._deadlines.forget(connection)
 
     def close(self) -> None:
         """Close every connection, idle or not; running exchanges hear nothing more."""
+        self._deadlines.forget(self)
         for connection in list(self._open):
             connection.abort()

@@ -37,12 +37,11 @@ class HttpWorkerClient:
 
     def render_head(self, request: FrontRequest) -> bytes:
         target = request.path + b"?" + request.query if request.query else request.path
-        fields = [b"%b: %b\r\n" % field for field in hop_headers.to_worker(request.headers)]
         return b"%b %b HTTP/1.1\r\n%b%bx-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
             request.method,
             target,
             self._host_line,
-            b"".join(fields),
+            request.forwarded,
             request.request_id.encode("ascii"),
             len(request.body),
         )

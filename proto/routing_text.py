@@ -6,7 +6,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 # Between messages and fields: bytes that no JSON string can hold unescaped.
-_MESSAGE = b"\x1e"
+MESSAGE_END = b"\x1e"
 _FIELD = b"\x1f"
 _PLAIN = frozenset(("role", "content"))
 
@@ -21,15 +21,22 @@ def message_bytes(
     """
     pieces: list[bytes] = []
     if tools:
-        pieces += (msgspec.json.encode(tools, order="sorted"), _MESSAGE)
+        pieces += (msgspec.json.encode(tools, order="sorted"), MESSAGE_END)
     for message in messages:
-        role = message.get("role")
-        pieces += (str(role).encode("utf-8", "replace"), _FIELD, _content(message.get("content")))
+        rest = b""
         if message.keys() - _PLAIN:
-            rest = {key: value for key, value in message.items() if key not in _PLAIN}
-            pieces += (_FIELD, msgspec.json.encode(rest, order="sorted"))
-        pieces.append(_MESSAGE)
+            more = {key: value for key, value in message.items() if key not in _PLAIN}
+            rest = msgspec.json.encode(more, order="sorted")
+        pieces += message_pieces(str(message.get("role")), message.get("content"), rest)
     return b"".join(pieces)
+
+
+def message_pieces(role: str, content: object, rest: bytes) -> tuple[bytes, ...]:
+    """One message; `rest` is what it carries besides, as JSON, and empty if that is nothing."""
+    start = role.encode("utf-8", "replace") + _FIELD
+    if not rest:
+        return start, _content(content), MESSAGE_END
+    return start, _content(content), _FIELD, rest, MESSAGE_END
 
 
 def conversation_of(text: bytes) -> str | None:
@@ -38,7 +45,7 @@ def conversation_of(text: bytes) -> str | None:
     None where there are no messages, as in a plain prompt. O(bytes up to the first user message).
     """
     start = text.find(b"user" + _FIELD)
-    end = text.find(_MESSAGE, start)
+    end = text.find(MESSAGE_END, start)
     if start < 0 or end < 0:
         return None
     return xxh3_64_hexdigest(text[:end])

@@ -1,15 +1,22 @@
 """What is refused before a foreign worker is asked, and what is left to it."""
 
+import json
 from array import array
 
 import pytest
 
 from radixgate.errors import RequestError
-from radixgate.gateway.foreign_request import read_foreign
+from radixgate.gateway.foreign_request import ForeignRequest, read_foreign
 
 CHAT = b"/v1/chat/completions"
 COMPLETION = b"/v1/completions"
 NATIVE = b"/generate"
+
+
+def read(path: bytes, body: object) -> ForeignRequest:
+    return read_foreign(path, json.dumps(body).encode())
+
+
 HI = [{"role": "user", "content": "hi"}]
 
 
@@ -58,7 +65,7 @@ def test_what_no_engine_can_answer_is_refused_by_name(
     path: bytes, body: dict[str, object], field: str
 ) -> None:
     with pytest.raises(RequestError) as refused:
-        read_foreign(path, body)
+        read(path, body)
     assert refused.value.param == field
     assert refused.value.status == 400
 
@@ -81,7 +88,7 @@ def test_what_no_engine_can_answer_is_refused_by_name(
     ],
 )
 def test_extensions_are_left_to_the_worker(path: bytes, body: dict[str, object]) -> None:
-    read_foreign(path, body)
+    read(path, body)
 
 
 def turns(*texts: str) -> list[dict[str, object]]:
@@ -103,21 +110,21 @@ def turns(*texts: str) -> list[dict[str, object]]:
 def test_m02_a_turn_is_a_prefix_of_the_next(
     path: bytes, shorter: dict[str, object], longer: dict[str, object]
 ) -> None:
-    first = read_foreign(path, shorter).prompt
+    first = read(path, shorter).prompt
     assert first
-    assert read_foreign(path, longer).prompt.startswith(first)
+    assert read(path, longer).prompt.startswith(first)
 
 
 def test_m02_parts_read_as_the_text_they_hold() -> None:
     parts = [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
-    assert read_foreign(CHAT, {"messages": parts}) == read_foreign(CHAT, {"messages": HI})
+    assert read(CHAT, {"messages": parts}) == read(CHAT, {"messages": HI})
 
 
 def test_ids_are_packed() -> None:
-    assert read_foreign(NATIVE, {"input_ids": [1, 2]}).prompt == array("I", [1, 2]).tobytes()
+    assert read(NATIVE, {"input_ids": [1, 2]}).prompt == array("I", [1, 2]).tobytes()
 
 
 def test_what_steers_the_route_besides_the_prompt() -> None:
     body = {"text": "a", "user": "u", "priority": 3, "cache_salt": "s"}
-    read = read_foreign(NATIVE, body)
-    assert (read.session, read.priority, read.salt) == ("u", 3, "s")
+    got = read(NATIVE, body)
+    assert (got.session, got.priority, got.salt) == ("u", 3, "s")

@@ -58,7 +58,7 @@ def begin(
     worker: AttachedWorker, kind: str, body: Mapping[str, object], prompts: int = 1
 ) -> tuple[GrpcAttempt, Recorder, list[pb.Submit]]:
     generation = PARSERS[kind](body)
-    request = FrontRequest(b"POST", b"/", b"", [], b"", "r1", body, generation)
+    request = FrontRequest(b"POST", b"/", b"", b"", b"", "r1", generation)
     recorder = Recorder()
     context = AnswerContext("r1", "toy", 0, lambda token: bytes([token]), generation.rids)
     attempt = GrpcAttempt(worker.stream, recorder, request, context, lambda attempt: None)

@@ -3,7 +3,15 @@
 import pytest
 
 from radixgate.errors import PayloadTooLarge
-from radixgate.gateway.request_head import BadHead, ChunkedBody, RequestHead, read_head
+from radixgate.gateway.request_head import (
+    MAX_KEPT_HEAD_BYTES,
+    MAX_KEPT_HEADS,
+    BadHead,
+    ChunkedBody,
+    HeadCache,
+    RequestHead,
+    read_head,
+)
 
 LINE = b"POST /v1/chat/completions HTTP/1.1\r\n"
 HOST = b"Host: a\r\n"
@@ -94,7 +102,7 @@ def test_what_a_head_says() -> None:
     )
     assert (read.method, read.path, read.query) == (b"POST", b"/v1/chat/completions", b"a=b")
     assert (read.content_length, read.chunked, read.expects_continue) == (12, False, True)
-    assert (b"x-up", b"A") in read.headers
+    assert read.forwarded == b"x-up: A\r\n"
     assert head(b"Transfer-Encoding: Chunked").chunked
 
 
@@ -166,3 +174,19 @@ def test_bytes_behind_a_chunked_body_are_noticed() -> None:
         body = ChunkedBody(100)
         body.feed(CHUNKED + behind)
         assert (body.complete, body.surplus, body.content()) == (True, True, b"hello!")
+
+
+def test_a_head_that_comes_again_is_not_read_again_and_few_are_kept() -> None:
+    cache = HeadCache()
+    block = LINE + HOST + b"\r\n"
+    assert cache.read(block) is cache.read(block)
+    named = LINE + HOST + b"X-Request-Id: a\r\n\r\n"
+    assert cache.read(named) is not cache.read(named)
+    assert cache.read(named).request_id == "a"
+    large = LINE + HOST + b"A: " + b"b" * MAX_KEPT_HEAD_BYTES + b"\r\n\r\n"
+    assert cache.read(large) is not cache.read(large)
+    for number in range(MAX_KEPT_HEADS):
+        cache.read(LINE + HOST + b"A: %d\r\n\r\n" % number)
+    assert len(cache._known) <= MAX_KEPT_HEADS
+    with pytest.raises(BadHead):
+        cache.read(LINE + b"\r\n")

@@ -3,7 +3,7 @@
 import pytest
 
 from radixgate.errors import PayloadTooLarge, RequestError
-from radixgate.gateway.request_head import BadHead
+from radixgate.gateway.request_head import BadHead, HeadCache
 from radixgate.gateway.request_reader import (
     MAX_PIPELINED_BYTES,
     FrontLimits,
@@ -26,7 +26,7 @@ def chunked(body: bytes) -> bytes:
 
 
 def reader(max_body_bytes: int = 1000) -> RequestReader:
-    return RequestReader(HOT, FrontLimits(max_body_bytes))
+    return RequestReader(HOT, FrontLimits(max_body_bytes), HeadCache())
 
 
 def body_of(request: ReadRequest | None) -> bytes:
