@@ -75,7 +75,7 @@ class NativeLibrary:
 
     def __init__(self, path: Path) -> None:
         """Raises NativeUnavailable if the library does not fit into this process."""
-        if not torch.backends.openmp.is_available():
+        if not torch._C.has_openmp:
             raise NativeUnavailable("torch was built without OpenMP, which the kernels run on")
         try:
             library = ctypes.CDLL(str(path))

@@ -3,7 +3,9 @@
 Both the kernels and the plain reference round by these rules, so that a mode can be checked.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import torch
 
@@ -42,6 +44,24 @@ _TORCH = {
 }
 
 
+class WeightsMode(StrEnum):
+    """In what form weights are multiplied."""
+
+    FP32 = "fp32"
+    Q4 = "q4"  # as 4-bit blocks (the head as 8-bit ones), with activations rounded to 8 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What a process computes with; chosen at start, the same for every request and batch."""
+
+    kv: KvDtype = KvDtype.FP32
+    weights: WeightsMode = WeightsMode.FP32
+
+
+FLOAT32: Final = Arithmetic()
+
+
 def to_int8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Numbers in -127..127 in x's shape, and a float32 scale for each vector of the last axis."""
     scales = x.abs().amax(dim=-1) / _MOST
@@ -56,5 +76,5 @@ def from_int8(numbers: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
 
 def rounded_activations(x: torch.Tensor) -> torch.Tensor:
     """x [..., elements] with each 32 neighbours as 8-bit numbers times one scale: float32."""
-    blocks = x.unflatten(-1, (-1, _BLOCK))
+    blocks = x.reshape(*x.shape[:-1], -1, _BLOCK)
     return from_int8(*to_int8(blocks)).flatten(-2)

@@ -100,7 +100,8 @@ class PagedWorld:
             head_dim=config.head_dim,
             dtype=dtype,
         )
-        for stored in (*pool.keys, *pool.values):
+        unwritten = (*pool.key_scales, *pool.value_scales) or (*pool.keys, *pool.values)
+        for stored in unwritten:
             stored.fill_(torch.nan)
         self._model = Llama(config, weights)
         self._attention = make_attention(pool)
