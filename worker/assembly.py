@@ -18,6 +18,7 @@ from radixgate.worker.radix_cache import RadixCache
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.scheduler import Scheduler
 from radixgate.worker.waiting import WaitingQueue
+from radixgate.worker.waiting_orders import PREFIX_ORDERS, by_arrival, fixed_ranks
 
 
 def build_core(
@@ -42,14 +43,27 @@ def build_core(
         enabled=not config.disable_radix_cache,
     )
     memory = KvMemory(pool, cache, config.page_size)
-    waiting = WaitingQueue(config.schedule_policy, memory.uncached_tokens, config.max_passed_over)
+    rng = random.Random(config.random_seed)
     reserve = DecodeReserve(config.schedule_conservativeness)
     return EngineCore(
         config,
-        intake=Intake(limits, tokenizer, processors, clock, random.Random(config.random_seed)),
-        scheduler=Scheduler(config, memory, waiting, reserve),
+        intake=Intake(limits, tokenizer, processors, clock, rng),
+        scheduler=Scheduler(config, memory, _waiting_queue(config, memory, rng), reserve),
         memory=memory,
         changes=changes,
         runner=runner,
         clock=clock,
+    )
+
+
+def _waiting_queue(config: EngineConfig, memory: KvMemory, rng: random.Random) -> WaitingQueue:
+    policy = config.schedule_policy
+    prefix_order = PREFIX_ORDERS.get(policy)
+    if prefix_order is None or config.disable_radix_cache:
+        rank = fixed_ranks(rng).get(policy, by_arrival)
+        return WaitingQueue(config.max_passed_over, rank=rank)
+    return WaitingQueue(
+        config.max_passed_over,
+        prefix_order=prefix_order(memory),
+        cache_version=lambda: memory.cache_version,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 
-SCHEDULE_POLICIES = ("fcfs", "lpm")
+SCHEDULE_POLICIES = ("fcfs", "lpm", "dfs-weight", "lof", "random", "priority")
 EVICTION_POLICIES = ("lru",)
 
 
@@ -41,7 +41,11 @@ class EngineConfig:
         4096, help="outputs that may wait; beyond it a request is refused with 503"
     )
     schedule_policy: str = knob(
-        "fcfs", help="who of those waiting comes next", choices=SCHEDULE_POLICIES
+        "fcfs",
+        help="who of those waiting comes next, after the requests' own priority: first come"
+        " (`fcfs`, `priority`), longest cached prefix (`lpm`), heaviest branch of the cache"
+        " (`dfs-weight`), longest output (`lof`), or by lot (`random`)",
+        choices=SCHEDULE_POLICIES,
     )
     schedule_conservativeness: float = knob(
         1.0,

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from radixgate.proto.blocks import chain
 from radixgate.worker.pages import PagePool
 from radixgate.worker.radix_cache import RadixCache
-from radixgate.worker.sequence import TokenSequence
+from radixgate.worker.radix_node import Namespace
+from radixgate.worker.sequence import Found, TokenSequence
+
+# Tokens, as in SGLang: what somebody else is about to compute is waited for from here on.
+_WORTH_WAITING_FOR = 32
+Prefix = tuple[Namespace, bytes]  # the tokens as bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,35 @@ class KvMemory:
         free, evictable = self._pool.free, self._cache.evictable
         return PageCounts(free, evictable, self._pool.total - free - evictable, self._pool.total)
 
+    @property
+    def cache_version(self) -> int:
+        """While it stays, every lookup finds what it found before."""
+        return self._cache.version
+
+    def found(self, sequence: TokenSequence) -> Found:
+        """What of a sequence without pages is cached. O(1) unless the cache has changed."""
+        version = self._cache.version
+        if sequence.found is None or sequence.found.version != version:
+            tokens = sequence.ids.tobytes()
+            cached, node = self._cache.deepest_node(sequence.request.namespace, tokens)
+            sequence.found = Found(version, cached, node)
+        return sequence.found
+
     def uncached_tokens(self, sequence: TokenSequence) -> int:
         """How many of its tokens an admission now would leave to be computed."""
-        tokens = sequence.ids.tobytes()
-        cached = self._cache.cached_tokens(sequence.request.namespace, tokens)
-        return len(sequence.ids) - cached
+        return len(sequence.ids) - self.found(sequence).tokens
+
+    def next_prefix(self, sequence: TokenSequence) -> Prefix | None:
+        """The tokens that it shares with whoever would compute its next 32 tokens, or its next
+        page if that is more; None: there are not so many. O(their number)."""
+        if sequence.node is None:
+            cached = self.found(sequence).tokens
+        else:
+            cached = sequence.shared * self.page_size
+        end = cached + max(_WORTH_WAITING_FOR, self.page_size)
+        if len(sequence.ids) <= end:
+            return None
+        return sequence.request.namespace, sequence.ids[:end].tobytes()
 
     def missing_blocks(self, sequence: TokenSequence) -> tuple[int, "array[int]"]:
         """The prompt's blocks that are not cached, and the parent of the first of them."""
@@ -107,7 +136,7 @@ class KvMemory:
         self.store(sequence)
         self._pool.give_back(sequence.pages[sequence.shared :])
         self._cache.unlock(sequence.node)
-        sequence.node, sequence.pages = None, []
+        sequence.node, sequence.pages, sequence.found = None, [], None
         sequence.shared = sequence.computed = sequence.prefill_end = 0
 
     def flush(self) -> None:

@@ -54,6 +54,7 @@ class RadixCache:
         self.evictable = 0  # pages
         self.locked = 0  # pages
         self.evicted_pages_total = 0
+        self.version = 0  # grows whenever a lookup may find something else than before
         self._pool = pool
         self._page_size = page_size
         self._page_bytes = page_size * TOKEN_BYTES
@@ -74,7 +75,20 @@ class RadixCache:
 
     def cached_tokens(self, namespace: Namespace, tokens: bytes) -> int:
         """How many tokens `match` would find. Changes nothing. O(tokens) bytes compared."""
-        return self.deepest_block(namespace, tokens)[0]
+        return self.deepest_node(namespace, tokens)[0]
+
+    def deepest_node(self, namespace: Namespace, tokens: bytes) -> tuple[int, Node | None]:
+        """How many tokens `match` would find, and the node in which they end (or the root).
+
+        None: the namespace has no tree. Changes nothing.
+        """
+        node = self._roots.get(namespace)
+        pages = 0
+        if node is not None:
+            for below, count in self._walk(node, tokens):
+                node = below
+                pages += count
+        return pages * self._page_size, node
 
     def deepest_block(self, namespace: Namespace, tokens: bytes) -> tuple[int, int]:
         """How many tokens `match` would find, and the id of their last block (or of the root)."""
@@ -161,6 +175,7 @@ class RadixCache:
             self._pool.give_back(node.pages)
         self._roots.clear()
         self._line.clear()
+        self.version += 1
         self.evictable = 0
 
     def check(self) -> None:
@@ -221,6 +236,7 @@ class RadixCache:
         node = Node(parent, tokens, pages, ids, self._next_serial())
         self._line.leave(parent)
         parent.children[tokens[: self._page_bytes]] = node
+        self.version += 1
         self.evictable += len(pages)  # until the caller locks it
         self._emit(Stored(parent.last_block_id, ids))
         return node
@@ -250,6 +266,7 @@ class RadixCache:
         self._emit(Removed(ids))
         self.evictable -= count
         self.evicted_pages_total += count
+        self.version += 1
         if leaf.pages:
             return
         assert leaf.parent is not None

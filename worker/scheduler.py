@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from radixgate.worker.config import EngineConfig
-from radixgate.worker.kv_memory import KvMemory
+from radixgate.worker.kv_memory import KvMemory, Prefix
 from radixgate.worker.outbox import Sink
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.sequence import Phase, TokenSequence
@@ -115,6 +115,7 @@ class Scheduler:
 
     def check(self) -> None:
         self._memory.check(self.running)
+        self.waiting.check()
         assert all(sequence.phase is Phase.RUNNING for sequence in self.running)
         assert all(sequence.phase is Phase.WAITING for sequence in self.waiting)
         owed: dict[Sink, int] = {}
@@ -207,20 +208,37 @@ class Scheduler:
             return admitted
         misfits = 0
         most = self._max_running - len(self.running) + _MAX_MISFITS
+        coming = self._coming_prefixes()
         for sequence in self.waiting.in_order(most):
             if self.waiting.holds_back(sequence):
                 break
+            starved = self.waiting.starved(sequence)
+            if coming and not starved and self._memory.next_prefix(sequence) in coming:
+                continue  # the next steps compute what it would compute now
             if not self._memory.admit(sequence, self._spare_pages(sequence)):
                 misfits += 1
-                if misfits == _MAX_MISFITS or self.waiting.starved(sequence):
+                if misfits == _MAX_MISFITS or starved:
                     break
                 continue
             self._begin(sequence)
             admitted.append(sequence)
+            if self.waiting.by_prefix:
+                coming = self._coming_prefixes()
             budget -= self._add_prefill(chunks, sequence, budget)
             if not self._room(budget):
                 break
         return admitted
+
+    def _coming_prefixes(self) -> set[Prefix | None]:
+        """What the running ones are about to add to the cache, if the policy goes by that."""
+        if not self.waiting.by_prefix:
+            return set()
+        return {
+            self._memory.next_prefix(sequence)
+            for sequence in self.running
+            # Without credit its last page may stay away for long.
+            if sequence.prefilling and sequence.request.credit > 0
+        } - {None}
 
     def _room(self, budget: int) -> bool:
         return budget >= self._memory.page_size and len(self.running) < self._max_running

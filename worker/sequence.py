@@ -58,6 +58,15 @@ class Request:
         return self.sampling.max_tokens == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the cache held of a sequence when it was last looked up."""
+
+    version: int  # of the cache
+    tokens: int  # whole pages
+    node: Node | None  # where they end; None: its namespace holds nothing
+
+
 class TokenSequence:
     """The tokens of one choice, and the pages that hold the KV of the first `computed` of them.
 
@@ -68,6 +77,7 @@ class TokenSequence:
         "admitted_s",
         "choice",
         "computed",
+        "found",
         "ids",
         "node",
         "output",
@@ -101,6 +111,7 @@ class TokenSequence:
         self.pages: list[int] = []  # the page table
         self.shared = 0  # of those, the first so many are the tree's, locked through `node`
         self.node: Node | None = None  # None: holds nothing
+        self.found: Found | None = None  # the last lookup while it waits; None: none that holds
         self.owed = 0  # prompt tokens still to be computed, as the load report counts them
         self.passed_over = 0
         self.retractions = 0

@@ -1,32 +1,44 @@
-"""Those who wait for pages, and in which order they are tried."""
+"""Those who wait for pages: in order of policy, and nobody passed over for ever."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 
 from sortedcontainers import SortedDict
 
 from radixgate.worker.sequence import TokenSequence
-
-# How many tokens of a sequence would have to be computed if it were admitted now.
-UncachedTokens = Callable[[TokenSequence], int]
+from radixgate.worker.waiting_orders import PrefixOrder, RankOf, by_arrival
 
 # Looking up every prefix costs more than a better order brings where very many wait.
-_LPM_LIMIT = 128
+_PREFIX_ORDER_LIMIT = 128
 
 
 class WaitingQueue:
-    """Waiting sequences by priority, then by arrival (`fcfs`) or longest cached prefix (`lpm`).
+    """Waiting sequences, by priority first, then as the policy says.
 
     Nobody is passed over more than `max_passed_over` times by a later one of the same priority:
     then it is starved, and until it is admitted nobody of its priority or a lower one is.
     """
 
-    def __init__(self, policy: str, uncached_tokens: UncachedTokens, max_passed_over: int) -> None:
-        self._longest_prefix_first = policy == "lpm"
-        self._uncached_tokens = uncached_tokens
+    def __init__(
+        self,
+        max_passed_over: int,
+        *,
+        rank: RankOf = by_arrival,
+        prefix_order: PrefixOrder | None = None,
+        cache_version: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`prefix_order` goes before `rank` while at most 128 wait. What it says holds until the
+        queue or `cache_version` changes."""
         self._max_passed_over = max_passed_over
+        self._rank = rank
+        self._prefix_order = prefix_order
+        self._cache_version = cache_version
         self._waiting = SortedDict()  # arrival -> sequence
+        self._ranked = SortedDict()  # rank -> sequence
+        self._ranks: dict[TokenSequence, object] = {}
         self._starved: set[TokenSequence] = set()
+        self._changes = 0
+        self._order: tuple[tuple[int, int], Sequence[TokenSequence]] | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -34,34 +46,43 @@ class WaitingQueue:
     def __iter__(self) -> Iterator[TokenSequence]:
         return iter(self._waiting.values())
 
+    @property
+    def by_prefix(self) -> bool:
+        """True: the order goes by what is cached."""
+        return self._prefix_order is not None and len(self._waiting) <= _PREFIX_ORDER_LIMIT
+
     def add(self, sequence: TokenSequence) -> None:
         """O(log waiting). One that was retracted takes its old place."""
         self._waiting[sequence.arrival] = sequence
+        rank = self._ranks[sequence] = self._rank(sequence)
+        self._ranked[rank] = sequence
+        self._changes += 1
 
     def remove(self, sequence: TokenSequence) -> None:
         del self._waiting[sequence.arrival]
+        del self._ranked[self._ranks.pop(sequence)]
         self._starved.discard(sequence)
+        self._changes += 1
 
     def anyone_ready(self) -> bool:
         """Somebody waits for pages, and not only for credit. O(1) unless many wait for credit."""
-        return next(self._ready(), None) is not None
+        return next(_ready(self._waiting.values()), None) is not None
 
     def in_order(self, most: int) -> list[TokenSequence]:
-        """Whom to try, first to last, at most so many; nobody who waits for credit.
-
-        O(most) for `fcfs`; `lpm` looks up the prefixes of all who wait, if they are at most 128.
-        """
+        """Whom to try, first to last, nobody who waits for credit; at most so many of more than
+        128. O(most), and what the prefix order costs if anything has changed."""
         starved = sorted(self._starved_ready(), key=lambda s: s.arrival)
         if starved:
             highest = starved[0].request.priority
-            above = takewhile(lambda s: s.request.priority > highest, self._ready())
+            ready = _ready(self._waiting.values())
+            above = takewhile(lambda s: s.request.priority > highest, ready)
             return [*above, *starved][:most]
-        if not self._longest_prefix_first or len(self._waiting) > _LPM_LIMIT:
-            return list(islice(self._ready(), most))
-        waiting = list(self._ready())
-        found = {s: len(s.ids) - self._uncached_tokens(s) for s in waiting}
-        waiting.sort(key=lambda s: (-s.request.priority, -found[s], s.arrival))
-        return waiting[:most]
+        if self._prefix_order is None or not self.by_prefix:
+            return list(islice(_ready(self._ranked.values()), most))
+        state = (self._changes, self._cache_version())
+        if self._order is None or self._order[0] != state:
+            self._order = state, self._prefix_order(list(self._waiting.values()))
+        return list(_ready(self._order[1]))
 
     def starved(self, sequence: TokenSequence) -> bool:
         """True: it may be passed over no more."""
@@ -87,8 +108,15 @@ class WaitingQueue:
                     self._starved.add(other)
         sequence.passed_over = 0
 
-    def _ready(self) -> Iterator[TokenSequence]:
-        return (s for s in self._waiting.values() if not s.waits_for_credit)
+    def check(self) -> None:
+        """Both orders hold the same sequences. O(waiting)."""
+        assert len(self._ranked) == len(self._waiting) == len(self._ranks), "the orders differ"
+        assert set(self._ranked.values()) == set(self._waiting.values()), "the orders differ"
+        assert self._starved <= set(self._ranks), "starves, and does not wait"
 
     def _starved_ready(self) -> list[TokenSequence]:
         return [s for s in self._starved if not s.waits_for_credit]
+
+
+def _ready(sequences: Iterable[TokenSequence]) -> Iterator[TokenSequence]:
+    return (s for s in sequences if not s.waits_for_credit)

@@ -41,7 +41,7 @@ class Traffic(RuleBasedStateMachine):
         page_size=st.sampled_from([1, 2, 4]),
         tokens=st.integers(6, 160),
         chunk=st.sampled_from([-1, 4, 7, 16]),
-        policy=st.sampled_from(["fcfs", "lpm"]),
+        policy=st.sampled_from(["fcfs", "lpm", "dfs-weight", "lof", "random"]),
         conservativeness=st.sampled_from([0.0, 1.0]),
         running=st.integers(1, 6),
         no_cache=st.booleans(),
