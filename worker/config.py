@@ -6,7 +6,7 @@ from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 
 SCHEDULE_POLICIES = ("fcfs", "lpm", "dfs-weight", "lof", "random", "priority")
-EVICTION_POLICIES = ("lru",)
+EVICTION_POLICIES = ("lru", "lfu", "slru", "fifo", "mru", "filo", "priority")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,11 @@ class EngineConfig:
     )
     disable_radix_cache: bool = knob(False, help="keep no prefix; every prompt is computed whole")
     radix_eviction_policy: str = knob(
-        "lru", help="which cached prefix goes first", choices=EVICTION_POLICIES
+        "lru",
+        help="which cached prefix goes first: least recently used (`lru`), least often (`lfu`),"
+        " used by one request only (`slru`), oldest (`fifo`), most recently used (`mru`), newest"
+        " (`filo`), or of the lowest request priority (`priority`)",
+        choices=EVICTION_POLICIES,
     )
     random_seed: int | None = knob(
         None, help="makes the draws of requests without a seed repeatable; drawn if not given"

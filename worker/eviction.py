@@ -1,6 +1,6 @@
-"""Which leaf of the radix tree is evicted next."""
+"""Which leaf of the radix tree is evicted next: one rule for each `--radix-eviction-policy`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sortedcontainers import SortedDict
 
@@ -8,14 +8,49 @@ from radixgate.worker.radix_node import Node
 
 # The leaf with the smallest value goes first. The value must not change while a leaf waits in
 # line: a node is used only while it is locked, and a locked node stands in no line.
-EvictionOrder = Callable[[Node], int]
+EvictionOrder = Callable[[Node], tuple[int, ...]]
+
+# Used by so many requests, a prefix is one that comes back (`slru`).
+_PROTECTED_USES = 2
 
 
-def least_recently_used(node: Node) -> int:
-    return node.last_used
+def least_recently_used(node: Node) -> tuple[int, ...]:
+    return (node.last_used,)
 
 
-EVICTION_ORDERS: dict[str, EvictionOrder] = {"lru": least_recently_used}
+def least_often_used(node: Node) -> tuple[int, ...]:
+    return (node.uses, node.last_used)
+
+
+def used_once_first(node: Node) -> tuple[int, ...]:
+    return (node.uses >= _PROTECTED_USES, node.last_used)
+
+
+def oldest_first(node: Node) -> tuple[int, ...]:
+    return (node.created,)
+
+
+def most_recently_used(node: Node) -> tuple[int, ...]:
+    return (-node.last_used,)
+
+
+def newest_first(node: Node) -> tuple[int, ...]:
+    return (-node.created,)
+
+
+def least_important(node: Node) -> tuple[int, ...]:
+    return (node.priority, node.last_used)
+
+
+EVICTION_ORDERS: Mapping[str, EvictionOrder] = {
+    "lru": least_recently_used,
+    "lfu": least_often_used,
+    "slru": used_once_first,
+    "fifo": oldest_first,
+    "mru": most_recently_used,
+    "filo": newest_first,
+    "priority": least_important,
+}
 
 
 class EvictionLine:
@@ -29,7 +64,7 @@ class EvictionLine:
         return len(self._leaves)
 
     def join(self, leaf: Node) -> None:
-        leaf.rank = (self._order(leaf), leaf.serial)
+        leaf.rank = self._rank(leaf)
         self._leaves[leaf.rank] = leaf
 
     def leave(self, node: Node) -> None:
@@ -50,6 +85,9 @@ class EvictionLine:
     def check(self) -> None:
         """Every leaf in line is one, and its rank is still what its order says."""
         for rank, leaf in self._leaves.items():
-            assert rank == leaf.rank == (self._order(leaf), leaf.serial), "a rank went stale"
+            assert rank == leaf.rank == self._rank(leaf), "a rank went stale"
             assert leaf.locks == 0, "a locked node is in line for eviction"
             assert not leaf.children, "a node with children is in line for eviction"
+
+    def _rank(self, leaf: Node) -> tuple[int, ...]:
+        return (*self._order(leaf), leaf.serial)

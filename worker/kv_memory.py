@@ -60,7 +60,7 @@ class KvMemory:
         version = self._cache.version
         if sequence.found is None or sequence.found.version != version:
             tokens = sequence.ids.tobytes()
-            cached, node = self._cache.deepest_node(sequence.request.namespace, tokens)
+            cached, _, node = self._cache.look_up(sequence.request.namespace, tokens)
             sequence.found = Found(version, cached, node)
         return sequence.found
 
@@ -84,7 +84,7 @@ class KvMemory:
         """The prompt's blocks that are not cached, and the parent of the first of them."""
         request = sequence.request
         prompt = sequence.ids[: request.prompt_tokens]
-        cached, parent = self._cache.deepest_block(request.namespace, prompt.tobytes())
+        cached, parent, _ = self._cache.look_up(request.namespace, prompt.tobytes())
         return parent, chain(parent, prompt[cached:], self.page_size)
 
     def admit(self, sequence: TokenSequence, spare: int) -> bool:
@@ -99,6 +99,9 @@ class KvMemory:
         if missing + spare > self.available:
             self._cache.unlock(prefix.node)
             return False
+        request = sequence.request
+        first_visit = sequence.retractions == 0 and sequence is request.sequences[0]
+        prefix.node.used_by(request.priority, another=first_visit)
         sequence.node = prefix.node
         sequence.shared = len(prefix.pages)
         sequence.pages = prefix.pages + self._take(missing)
@@ -121,7 +124,9 @@ class KvMemory:
         if end <= start:
             return
         tokens = sequence.ids[start * self.page_size : end * self.page_size].tobytes()
-        inserted = self._cache.insert(sequence.node, tokens, sequence.pages[start:end])
+        inserted = self._cache.insert(
+            sequence.node, tokens, sequence.pages[start:end], priority=sequence.request.priority
+        )
         if inserted.node is sequence.node:
             return  # nothing is kept
         # The page table points to the tree's pages before its own duplicates go back (W02).

@@ -1,4 +1,4 @@
-"""The prefix cache: a radix tree over token ids in whole pages, with locks and LRU eviction."""
+"""The prefix cache: a radix tree over token ids in whole pages, with locks and eviction."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -75,31 +75,21 @@ class RadixCache:
 
     def cached_tokens(self, namespace: Namespace, tokens: bytes) -> int:
         """How many tokens `match` would find. Changes nothing. O(tokens) bytes compared."""
-        return self.deepest_node(namespace, tokens)[0]
+        return self.look_up(namespace, tokens)[0]
 
-    def deepest_node(self, namespace: Namespace, tokens: bytes) -> tuple[int, Node | None]:
-        """How many tokens `match` would find, and the node in which they end (or the root).
+    def look_up(self, namespace: Namespace, tokens: bytes) -> tuple[int, int, Node | None]:
+        """How many tokens `match` would find, the id of their last block, and the node they end in.
 
-        None: the namespace has no tree. Changes nothing.
+        Nothing found: the root's id, and the root; None if there is not even one.
         """
-        node = self._roots.get(namespace)
-        pages = 0
-        if node is not None:
-            for below, count in self._walk(node, tokens):
-                node = below
-                pages += count
-        return pages * self._page_size, node
-
-    def deepest_block(self, namespace: Namespace, tokens: bytes) -> tuple[int, int]:
-        """How many tokens `match` would find, and the id of their last block (or of the root)."""
         root = self._roots.get(namespace)
         if root is None:
-            return 0, root_id(self._weights_id, namespace.adapter, namespace.salt)
-        pages, block = 0, root.last_block_id
+            return 0, root_id(self._weights_id, namespace.adapter, namespace.salt), None
+        pages, block, node = 0, root.last_block_id, root
         for node, count in self._walk(root, tokens):
             pages += count
             block = node.block_ids[count - 1]
-        return pages * self._page_size, block
+        return pages * self._page_size, block, node
 
     def match(self, namespace: Namespace, tokens: bytes) -> Prefix:
         """The longest cached prefix, locked; `unlock` its node when done.
@@ -117,10 +107,12 @@ class RadixCache:
 
     # ------------------------------------------------------------------ keeping
 
-    def insert(self, held: Node, tokens: bytes, pages: list[int]) -> Insertion:
+    def insert(
+        self, held: Node, tokens: bytes, pages: list[int], *, priority: int = 0
+    ) -> Insertion:
         """Hang whole pages below `held`, which the caller has locked; the lock moves to the end.
 
-        O(len(tokens)), whatever stands above `held`.
+        O(len(tokens) + depth). `priority` is the request's, for eviction.
         """
         assert len(tokens) == len(pages) * self._page_bytes, "only whole pages can be kept"
         if not self._enabled or not pages:
@@ -134,7 +126,9 @@ class RadixCache:
             done += count
         if done < len(pages):
             node = self._hang(node, tokens[done * self._page_bytes :], pages[done:])
+            node.priority = priority
         self._lock(node)
+        node.used_by(priority, another=False)
         self.unlock(held)
         return Insertion(node, tree_pages + pages[done:], pages[:done])
 
@@ -234,6 +228,7 @@ class RadixCache:
     def _hang(self, parent: Node, tokens: bytes, pages: list[int]) -> Node:
         ids = chain(parent.last_block_id, array("I", tokens), self._page_size)
         node = Node(parent, tokens, pages, ids, self._next_serial())
+        node.created = self._ticks
         self._line.leave(parent)
         parent.children[tokens[: self._page_bytes]] = node
         self.version += 1

@@ -28,14 +28,17 @@ class Node:
     __slots__ = (
         "block_ids",
         "children",
+        "created",
         "last_used",
         "locks",
         "namespace",
         "pages",
         "parent",
+        "priority",
         "rank",
         "serial",
         "tokens",
+        "uses",
     )
 
     def __init__(
@@ -53,8 +56,12 @@ class Node:
         self.serial = serial  # unique, breaks ties between equal ranks
         self.children: dict[bytes, Node] = {}  # by the tokens of the child's first page
         self.locks = 0  # requests that use this node or one below it
+        # What eviction goes by. An ancestor has no less of any of the last three than its children.
+        self.created = 0  # ticks of the cache
         self.last_used = 0  # ticks of the cache
-        self.rank: tuple[int, int] | None = None  # its place in line for eviction; None: not in it
+        self.uses = 1  # requests: the one that computed it, and those that found it cached
+        self.priority = 0  # the highest of the requests that used it
+        self.rank: tuple[int, ...] | None = None  # its place in line for eviction; None: not in it
         self.namespace: Namespace | None = None  # of a root only
 
     @property
@@ -74,6 +81,13 @@ class Node:
         while node.parent is not None:
             node = node.parent
         return node
+
+    def used_by(self, priority: int, *, another: bool) -> None:
+        """A request of that priority uses this node and those above it; `another`: it is one that
+        was not counted yet. Only while they are locked, as their rank may change. O(depth)."""
+        for above in self.path():
+            above.priority = max(above.priority, priority)
+            above.uses += another
 
     def common_pages(self, tokens: bytes, start: int, page_bytes: int) -> int:
         """How many whole pages of this node equal `tokens[start:]`. O(node) bytes compared."""
@@ -99,7 +113,8 @@ class Node:
             self.parent, self.tokens[:cut], self.pages[:pages], self.block_ids[:pages], serial
         )
         upper.locks = self.locks
-        upper.last_used = self.last_used
+        upper.created, upper.last_used = self.created, self.last_used
+        upper.uses, upper.priority = self.uses, self.priority
         upper.children = {self.tokens[cut : cut + page_bytes]: self}
         self.parent.children[self.tokens[:page_bytes]] = upper
         self.parent = upper
@@ -125,5 +140,11 @@ class Node:
         assert len(self.block_ids) == len(self.pages)
         assert self.parent.children[self.tokens[: page_size * TOKEN_BYTES]] is self
         assert self.parent.locks >= self.locks, "a parent is less locked than its child"
+        if self.parent.parent is not None:
+            assert self.parent.priority >= self.priority, (
+                "a parent is less important than its child"
+            )
+            assert self.parent.uses >= self.uses, "a parent is used less often than its child"
+            assert self.parent.last_used >= self.last_used, "a parent was used before its child"
         ids = chain(self.parent.last_block_id, array("I", self.tokens), page_size)
         assert ids == self.block_ids, "a block id is not what its tokens say"

@@ -45,6 +45,7 @@ class Traffic(RuleBasedStateMachine):
         conservativeness=st.sampled_from([0.0, 1.0]),
         running=st.integers(1, 6),
         no_cache=st.booleans(),
+        eviction=st.sampled_from(["lru", "lfu", "slru", "fifo", "mru", "filo", "priority"]),
     )
     def start(
         self,
@@ -55,6 +56,7 @@ class Traffic(RuleBasedStateMachine):
         conservativeness: float,
         running: int,
         no_cache: bool,
+        eviction: str,
     ) -> None:
         self.longest = min(CONTEXT, tokens // page_size * page_size)
         self.engine = SmallEngine(
@@ -69,6 +71,7 @@ class Traffic(RuleBasedStateMachine):
             max_running_requests=running,
             max_passed_over=3,
             disable_radix_cache=no_cache,
+            radix_eviction_policy=eviction,
             debug_checks=True,
         )
         self.ears = [Ear(), Ear()]

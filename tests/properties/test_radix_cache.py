@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from radixgate.proto.blocks import chain, root_id
 from radixgate.proto.kv_events import KvEvent
+from radixgate.worker.eviction import EVICTION_ORDERS
 from radixgate.worker.pages import PagePool
 from radixgate.worker.radix_cache import RadixCache
 from radixgate.worker.radix_node import Namespace, Node
@@ -35,10 +36,9 @@ class Holder:
 class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        events: list[KvEvent] = []
-        self.events = events
+        self.events: list[KvEvent] = []
         self.pool = PagePool(TOTAL)
-        self.cache = RadixCache(self.pool, page_size=PAGE, weights_id="w", emit=events.append)
+        self.cache = self.empty("lru")
         self.reader = StoredBlocks()
         self.stored: set[tuple[Namespace, tuple[int, ...]]] = set()  # every cached prefix
         self.content: dict[
@@ -46,8 +46,21 @@ class CacheMachine(RuleBasedStateMachine):
         ] = {}  # what was written to a page
         self.holders: list[Holder] = []
 
-    @rule(namespace=NAMESPACES, tokens=TOKENS)
-    def match(self, namespace: Namespace, tokens: list[int]) -> None:
+    def empty(self, policy: str) -> RadixCache:
+        return RadixCache(
+            self.pool,
+            page_size=PAGE,
+            weights_id="w",
+            emit=self.events.append,
+            order=EVICTION_ORDERS[policy],
+        )
+
+    @initialize(policy=st.sampled_from(sorted(EVICTION_ORDERS)))
+    def start(self, policy: str) -> None:
+        self.cache = self.empty(policy)
+
+    @rule(namespace=NAMESPACES, tokens=TOKENS, priority=st.integers(-1, 1), another=st.booleans())
+    def match(self, namespace: Namespace, tokens: list[int], priority: int, another: bool) -> None:
         expected = self._depth(namespace, tokens[:-1])
         packed = array("I", tokens).tobytes()
         assert self.cache.cached_tokens(namespace, packed) == expected * PAGE
@@ -55,12 +68,13 @@ class CacheMachine(RuleBasedStateMachine):
         assert len(prefix.pages) == expected
         for place, page in enumerate(prefix.pages):
             assert self.content[page] == (namespace, tuple(tokens[: (place + 1) * PAGE]))
+        prefix.node.used_by(priority, another=another)
         held = tokens[: expected * PAGE]
         self.holders.append(Holder(namespace, held, prefix.pages, prefix.node))
 
     @precondition(lambda self: self.holders)
-    @rule(data=st.data(), more=TOKENS)
-    def insert(self, data: st.DataObject, more: list[int]) -> None:
+    @rule(data=st.data(), more=TOKENS, priority=st.integers(-1, 1))
+    def insert(self, data: st.DataObject, more: list[int], priority: int) -> None:
         holder = data.draw(st.sampled_from(self.holders))
         pages_wanted = len(more) // PAGE
         if pages_wanted > self.pool.free + self.cache.evictable:
@@ -72,7 +86,9 @@ class CacheMachine(RuleBasedStateMachine):
         for place, page in enumerate(own):
             end = len(holder.tokens) + (place + 1) * PAGE
             self.content[page] = (holder.namespace, tuple(tokens[:end]))
-        inserted = self.cache.insert(holder.node, array("I", more).tobytes(), own)
+        inserted = self.cache.insert(
+            holder.node, array("I", more).tobytes(), own, priority=priority
+        )
         holder.node, holder.tokens = inserted.node, tokens
         holder.pages = holder.pages + inserted.pages
         self.pool.give_back(inserted.duplicates)

@@ -70,6 +70,7 @@ class Settings(TypedDict, total=False):
     max_passed_over: int
     schedule_policy: str
     schedule_conservativeness: float
+    radix_eviction_policy: str
     disable_radix_cache: bool
     debug_checks: bool
 

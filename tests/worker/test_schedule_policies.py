@@ -155,14 +155,14 @@ def test_a_long_queue_is_looked_up_only_when_the_cache_has_changed(
     engine = SmallEngine(schedule_policy=policy, max_running_requests=2, pages=512)
     cache = engine.core._memory._cache
     looked = 0
-    deepest_node = cache.deepest_node
+    look_up = cache.look_up
 
     def counted(*args: object) -> object:
         nonlocal looked
         looked += 1
-        return deepest_node(*args)  # type: ignore[arg-type]
+        return look_up(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cache, "deepest_node", counted)
+    monkeypatch.setattr(cache, "look_up", counted)
     ear = Ear()
     engine.submit(ear, 0, [1, 2], max_tokens=40)
     engine.step()
