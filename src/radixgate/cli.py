@@ -11,6 +11,7 @@ from radixgate.errors import ConfigError, RadixgateError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.loadgen.arrivals import ArrivalConfig
+from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
@@ -59,6 +60,12 @@ def _bench(settings: Settings) -> int:
         settings.of(ArrivalConfig),
         settings.of(StudyConfig),
     )
+
+
+def _batch(settings: Settings) -> int:
+    from radixgate.loadgen.batch.run import run_batch
+
+    return run_batch(settings.of(BatchConfig))
 
 
 def _report(settings: Settings) -> int:
@@ -128,6 +135,15 @@ ENTRIES: Mapping[str, Entry] = {
                 BENCH_REFUSED,
             ),
             _bench,
+        ),
+        Entry(
+            Command(
+                "batch",
+                "Answer a file of requests through a fleet, resumable at any time.",
+                {"batch": BatchConfig},
+                first="--input",
+            ),
+            _batch,
         ),
         Entry(
             Command(
