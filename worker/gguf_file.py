@@ -116,21 +116,24 @@ class GgufFile:
 
     def read(self, name: str) -> NDArray[np.float32]:
         """A tensor's numbers, dequantized; the array is the caller's own. O(elements)."""
-        tensor = self.tensors.get(name)
-        if tensor is None:
-            raise ModelError(f"{self.path}: the tensor {name} is missing")
-        stored = np.frombuffer(self._map, np.uint8, tensor.size, tensor.start)
-        row_bytes = _bytes_of(tensor.kind, tensor.shape[-1])
+        kind, stored = self.stored(name)
         try:
-            values: NDArray[np.float32] = dequantize(
-                stored.reshape(*tensor.shape[:-1], row_bytes), tensor.kind
-            )
+            values: NDArray[np.float32] = dequantize(stored, GGMLQuantizationType[kind])
         except NotImplementedError as exc:
             raise ModelError(
-                f"{self.path}: the tensor {name} is {tensor.kind.name}, which cannot be read"
+                f"{self.path}: the tensor {name} is {kind}, which cannot be read"
             ) from exc
         # float32 tensors come back as a view of the file, which would keep it from being closed.
         return values if values.flags.writeable else values.copy()
+
+    def stored(self, name: str) -> tuple[str, NDArray[np.uint8]]:
+        """Name of a tensor's storage type, and its bytes [..., row bytes]: a view of the file."""
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            raise ModelError(f"{self.path}: the tensor {name} is missing")
+        data = np.frombuffer(self._map, np.uint8, tensor.size, tensor.start)
+        row_bytes = _bytes_of(tensor.kind, tensor.shape[-1])
+        return tensor.kind.name, data.reshape(*tensor.shape[:-1], row_bytes)
 
     def _placed(self, table: list[GgufTensor], end: int) -> dict[str, GgufTensor]:
         alignment = self.find("general.alignment", int) or 32

@@ -1,6 +1,9 @@
 """A GGUF model in the form the engine runs: ModelConfig, and tensors as Hugging Face has them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +18,9 @@ from radixgate.worker.checkpoint import (
 from radixgate.worker.gguf_config import ARCHITECTURES, ROPE_FREQUENCIES, read_gguf_config
 from radixgate.worker.gguf_file import GgufFile
 from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.quantized import LazyRows, QuantizedRows
 
-Float32 = NDArray[np.float32]
+AnyRows = TypeVar("AnyRows", NDArray[np.float32], NDArray[np.uint8])
 
 _OUTSIDE = {EMBEDDING: "token_embd.weight", FINAL_NORM: "output_norm.weight", HEAD: "output.weight"}
 _INSIDE = {
@@ -46,26 +50,49 @@ def read_config(file: GgufFile) -> ModelConfig:
     return config
 
 
-def read_tensors(file: GgufFile, config: ModelConfig) -> Iterator[tuple[str, Float32]]:
+def read_tensors(file: GgufFile, config: ModelConfig) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Every tensor under its Hugging Face name, one in memory at a time.
 
     About 1.5 s for 135 M parameters. Raises ModelError for a missing tensor.
     """
-    interleaved = ARCHITECTURES[config.architecture].interleaved_rotation
     for name in tensor_shapes(config):
-        values = file.read(_gguf_name(name))
-        if interleaved and ".self_attn.q_proj." in name:
-            values = halves_from_neighbours(values, config.heads)
-        elif interleaved and ".self_attn.k_proj." in name:
-            values = halves_from_neighbours(values, config.kv_heads)
-        yield name, values
+        yield name, _in_our_order(file.read(_gguf_name(name)), name, config)
 
 
-def halves_from_neighbours(rows: Float32, heads: int) -> Float32:
+def quantized_weights(path: Path, config: ModelConfig) -> Mapping[str, QuantizedRows]:
+    """The matrices of a file by Hugging Face name as they are stored, each read when asked for.
+
+    The file is opened by the first who asks, and stays so as long as the mapping lives. Asking
+    raises ModelError for a storage type that cannot be multiplied as it is.
+    """
+
+    @cache
+    def file() -> GgufFile:
+        return GgufFile(path)
+
+    def read(name: str) -> QuantizedRows:
+        kind, stored = file().stored(_gguf_name(name))
+        return QuantizedRows.of(kind, _in_our_order(stored, name, config), name)
+
+    return LazyRows([name for name, shape in tensor_shapes(config).items() if len(shape) > 1], read)
+
+
+def _in_our_order(rows: AnyRows, name: str, config: ModelConfig) -> AnyRows:
+    """With the rows of Q and K as Hugging Face has them."""
+    if not ARCHITECTURES[config.architecture].interleaved_rotation:
+        return rows
+    if ".self_attn.q_proj." in name:
+        return halves_from_neighbours(rows, config.heads)
+    if ".self_attn.k_proj." in name:
+        return halves_from_neighbours(rows, config.kv_heads)
+    return rows
+
+
+def halves_from_neighbours(rows: AnyRows, heads: int) -> AnyRows:
     """Undo llama.cpp's order of rows: (pair 0, pair 1, ...) to (all firsts, all seconds).
 
-    `rows` is a weight [heads * head_dim, inputs] or a bias [heads * head_dim]. Left undone, the
-    model writes fluent nonsense.
+    `rows` is a weight [heads * head_dim, inputs (or bytes)] or a bias [heads * head_dim]. Left
+    undone, the model writes fluent nonsense.
     """
     pairs = rows.reshape(heads, rows.shape[0] // heads // 2, 2, *rows.shape[1:])
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)

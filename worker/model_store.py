@@ -14,8 +14,10 @@ from radixgate.errors import ModelError
 from radixgate.worker.checkpoint import check_shapes
 from radixgate.worker.converted import open_converted
 from radixgate.worker.file_identity import file_identity
+from radixgate.worker.gguf_model import quantized_weights
 from radixgate.worker.hf_folder import read_folder
 from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.quantized import QuantizedRows
 from radixgate.worker.toy import toy_config, toy_tensors, toy_tokenizer_bundle
 
 DEFAULT_CACHE_DIR: Final = Path("~/.cache/radixgate")
@@ -34,6 +36,8 @@ class StoredModel:
     tokenizer_bundle: bytes
     # The same on every worker with the same weights, wherever they lie; the root of block ids.
     weights_id: str
+    # Matrices as 4-bit and 8-bit blocks, for those who can multiply them so. None: there are none.
+    quantized: Mapping[str, QuantizedRows] | None = None
 
 
 def open_model(model_path: str, cache_dir: Path = DEFAULT_CACHE_DIR) -> StoredModel:
@@ -86,7 +90,14 @@ def _open_toy(_: Path) -> StoredModel:
 def _open_gguf(path: Path, cache_dir: Path, name: str) -> StoredModel:
     identity = file_identity(path)
     model = open_converted(path, identity, cache_dir)
-    return StoredModel(name, model.config, model.tensors, model.tokenizer_bundle, identity)
+    return StoredModel(
+        name,
+        model.config,
+        model.tensors,
+        model.tokenizer_bundle,
+        identity,
+        quantized_weights(path, model.config),
+    )
 
 
 def _open_folder(path: Path) -> StoredModel:

@@ -51,10 +51,14 @@ class QuantizedRows:
 
     @classmethod
     def stacked(cls, parts: "Sequence[QuantizedRows]") -> "QuantizedRows":
-        """Rows of several weights, one below the other."""
+        """Rows of several weights, one below the other. Raises ModelError if they differ in bits."""
         if len(parts) == 1:
             return parts[0]
-        assert len({part.bits for part in parts}) == 1
+        if len({part.bits for part in parts}) > 1:
+            raise ModelError(
+                "weights that are multiplied together are stored in 4 and in 8 bits; start with "
+                "--weights fp32"
+            )
         return cls(parts[0].bits, np.concatenate([part.data for part in parts]))
 
 
