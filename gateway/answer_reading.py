@@ -59,20 +59,10 @@ class _Choice(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """An answer, or an event of one, in OpenAI's or SGLang's native form."""
+    """What an answer says of its cost, in OpenAI's or SGLang's native form."""
 
-    choices: list[_Choice] | None = None
     usage: _Usage | None = None
     meta_info: _MetaInfo | None = None
-    error: object = None
-
-    @property
-    def finishes(self) -> bool:
-        if self.error is not None:
-            return True
-        if self.meta_info is not None and self.meta_info.finish_reason is not None:
-            return True
-        return any(choice.finish_reason is not None for choice in self.choices or ())
 
     def counts(self) -> AnswerCounts | None:
         if self.usage is not None:
@@ -88,8 +78,24 @@ class _Answer(msgspec.Struct):
         return None
 
 
+class _Event(_Answer):
+    """An event of a streamed answer."""
+
+    choices: list[_Choice] | None = None
+    error: object = None
+
+    @property
+    def finishes(self) -> bool:
+        if self.error is not None:
+            return True
+        if self.meta_info is not None and self.meta_info.finish_reason is not None:
+            return True
+        return any(choice.finish_reason is not None for choice in self.choices or ())
+
+
 _decode_one = msgspec.json.Decoder(_Answer).decode
 _decode_many = msgspec.json.Decoder(list[_Answer]).decode
+_decode_event = msgspec.json.Decoder(_Event).decode
 
 
 class WholeAnswer:
@@ -182,9 +188,9 @@ def _last_of(stream: bytes) -> bytes:
     return stream[start + 2 :]
 
 
-def _read_event(event: bytes) -> _Answer | None:
+def _read_event(event: bytes) -> _Event | None:
     try:
-        return _decode_one(event)
+        return _decode_event(event)
     except msgspec.MsgspecError:
         return None
 
