@@ -8,6 +8,7 @@ from xxhash import xxh3_64_intdigest
 
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
+from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.proto.blocks import byte_chain, root_id
@@ -36,6 +37,12 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     ask: Ask
     generation: GenerationRequest | None = None  # None: only foreign workers serve the model
     prompt: PromptTokens | None = None
+
+    def progress(self) -> AnswerProgress | None:
+        """Nothing has come yet; None: our own workers have no part in it."""
+        if self.generation is None or self.prompt is None:
+            return None
+        return AnswerProgress(self.generation, self.prompt.prompts)
 
 
 class PromptReader(Protocol):

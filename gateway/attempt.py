@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from radixgate.errors import RadixgateError
+from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.proto.generation import GenerationRequest
 
 Headers = list[tuple[bytes, bytes]]
@@ -42,7 +43,7 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     request_id: str
     generation: GenerationRequest | None = None  # None: no worker of ours serves the model
-    prompt: PromptTokens | None = None  # None: no worker of ours serves the model
+    progress: AnswerProgress | None = None  # None: no worker of ours serves the model
 
 
 class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +58,8 @@ class Downstream(Protocol):
     """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
 
     Exactly one of `on_end` and `on_failure` comes, last; after `cancel` nothing comes. Failing
-    before `on_body` lets the core try another worker, even after `on_head`.
+    before `on_body` lets the core try another worker, even after `on_head`; one that goes on from
+    another's progress brings no second `on_head`.
     """
 
     def on_head(self, status: int, headers: Headers) -> None:

@@ -1,8 +1,9 @@
 """One request on its way: asked of the fleet, tried at workers, answered, and entered in the books.
 
 Until the first byte of a body has gone to the client, a failed attempt is followed by another at
-another worker and nobody sees it. After that nothing is repeated: a stream ends with one error
-event and `[DONE]`, any other answer is cut, and no finish is made up.
+another worker and nobody sees it. After that nothing is repeated: an answer of our own workers
+goes on at another from the tokens delivered; a foreign stream ends with one error event and
+`[DONE]`, any other answer is cut, and no finish is made up.
 """
 
 import asyncio
@@ -187,7 +188,7 @@ class Exchange:
             body=self._body,
             request_id=self._request_id,
             generation=question.generation,
-            prompt=question.prompt,
+            progress=question.progress(),
         )
         self._dispatch()
 
@@ -203,7 +204,8 @@ class Exchange:
         self._lease = lease
         worker_id = lease.worker.id
         self._tried.append(worker_id)
-        self._answer.held = None
+        if not self._continues:
+            self._answer.held = None
         self._answer.worker_id = worker_id
         core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
         self._be_patient(core.patience.first_byte_s)
@@ -215,18 +217,27 @@ class Exchange:
         """A worker not tried before, while there is one; after that, any that is ready."""
         fleet, question = self._core.fleet, self._question
         assert question is not None
+        # A foreign worker cannot go on from another's tokens.
+        foreign = (view.identity.id for view in fleet.workers() if view.identity.kind == "http")
+        never = tuple(foreign) if self._continues else ()
         try:
-            return fleet.lease(question.ask, self._tried)
+            return fleet.lease(question.ask, (*self._tried, *never))
         except NoWorkerAvailable:
             if not self._tried:
                 raise
-            return fleet.lease(question.ask)
+            return fleet.lease(question.ask, never)
+
+    @property
+    def _continues(self) -> bool:
+        """A worker of ours has produced part of the answer: the next attempt goes on from it."""
+        request = self._request
+        return request is not None and request.progress is not None and request.progress.begun
 
     def _try_again(self) -> bool:
-        """Arrange for another attempt; False if the client has seen part of this one, or if there
-        have been enough."""
+        """Arrange for another attempt; False if the client has seen part of this one and no other
+        worker can go on from there, or if there have been enough."""
         wait_s = self._core.retries.backoff_s(len(self._tried), self._core.rng)
-        if self._answer.sent or wait_s is None:
+        if wait_s is None or (self._answer.sent and not self._continues):
             return False
         self._core.metrics.retries += 1
         self._backoff = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
@@ -250,7 +261,7 @@ class Exchange:
 
     def _no_worker(self, error: RadixgateError) -> None:
         """Nobody is left to ask: what the last attempt brought is the answer."""
-        if self._answer.held is None:
+        if self._answer.held is None or self._continues:
             self._fail(self._failure or error)
             return
         self._core.deadlines.forget(self)

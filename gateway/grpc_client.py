@@ -7,7 +7,7 @@ from collections.abc import Callable
 from radixgate.errors import WorkerFailed
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import Attempt, Downstream, FrontRequest
-from radixgate.gateway.grpc_attempt import GrpcAttempt, submits_for
+from radixgate.gateway.grpc_attempt import GrpcAttempt
 from radixgate.gateway.prompt_tokens import ServedModel
 from radixgate.proto.generation import AnswerContext
 
@@ -34,23 +34,25 @@ class GrpcWorkerClient:
         self._closed = False
 
     def start(self, request: FrontRequest, downstream: Downstream) -> Attempt:
-        assert request.generation is not None
-        assert request.prompt is not None
+        progress, generation = request.progress, request.generation
+        assert progress is not None
+        assert generation is not None
         served = self._served()
         context = AnswerContext(
             request_id=request.request_id,
             model=served.name,
             created=int(self._wall_clock()),
             token_bytes=served.encoder.tokenizer.shown_bytes,
-            rids=request.generation.rids,
+            rids=generation.rids,
         )
-        attempt = GrpcAttempt(self._stream, downstream, request, context, self._over)
-        prompts = [ids.tobytes() for ids in request.prompt.prompts]
-        submits = submits_for(request.generation, prompts, self._rng, self._new_rid)
+        progress.open(context, self._rng)
+        attempt = GrpcAttempt(
+            self._stream, downstream, progress, streamed=generation.stream, on_over=self._over
+        )
         try:
             if self._closed:
                 raise WorkerFailed("the worker was removed")
-            attempt.begin(submits)
+            attempt.begin(self._new_rid)
         except WorkerFailed as error:
             # No callback may come before this returns.
             asyncio.get_running_loop().call_soon(attempt.on_lost, error)

@@ -1,0 +1,126 @@
+"""What the workers have produced of one answer: it outlives the attempts, so that the next goes on.
+
+Draws are a function of (seed, choice, position) and the text of a choice is one of its ids, so a
+worker that is given the ids delivered so far continues a stream as the first would have.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from random import Random
+
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generation import AnswerContext, GenerationRequest, Renderer
+from radixgate.proto.usage import UsageSum
+
+# Tokens a worker may emit ahead of a client that reads: enough to hide the way there and back, and
+# all that a client which has stopped reading makes the gateway keep.
+STREAM_CREDIT = 256
+WHOLE_CREDIT = 2**31 - 1
+
+
+class AnswerProgress:
+    """Owned by the exchange, filled by one attempt at a time; no larger than the answer itself."""
+
+    __slots__ = (
+        "_context",
+        "_generation",
+        "_ids",
+        "_open",
+        "_prompts",
+        "_renderer",
+        "_seed",
+        "head_sent",
+        "usage",
+    )
+
+    def __init__(self, generation: GenerationRequest, prompts: "Sequence[array[int]]") -> None:
+        self._generation = generation
+        self._prompts = prompts
+        self._renderer: Renderer | None = None  # None: no attempt has begun yet
+        self._seed = 0
+        self.usage = UsageSum()
+        choices = range(generation.sampling.n or 1)
+        self._open = {(prompt, choice) for prompt in range(len(prompts)) for choice in choices}
+        self._ids: dict[tuple[int, int], array[int]] = {}  # delivered, by (prompt, choice)
+        self.head_sent = False
+
+    @property
+    def begun(self) -> bool:
+        """A worker has produced something: only another of ours can go on from it."""
+        return bool(self._ids)
+
+    @property
+    def complete(self) -> bool:
+        return not self._open
+
+    @property
+    def renderer(self) -> Renderer:
+        assert self._renderer is not None
+        return self._renderer
+
+    def open(self, context: AnswerContext, rng: Random) -> None:
+        """Before each attempt; only the first one counts.
+
+        A request without a seed is given one here, so that any worker continues it alike.
+        """
+        if self._renderer is not None:
+            return
+        self._renderer = self._generation.renderer(context)
+        sampling = self._generation.sampling
+        self._seed = sampling.seed if sampling.HasField("seed") else rng.getrandbits(63)
+
+    def submits(self, new_rid: Callable[[], str]) -> list[tuple[int, str, pb.Submit]]:
+        """What is left to generate: prompt number, the client's rid, and the `Submit` without its
+        handle. A choice that has begun goes on alone, by its number."""
+        submits = []
+        choices = self._generation.sampling.n or 1
+        for prompt in sorted({prompt for prompt, _ in self._open}):
+            rid = self._generation.rids[prompt] if self._generation.rids else new_rid()
+            if not any((prompt, choice) in self._ids for choice in range(choices)):
+                submits.append((prompt, rid, self._submit(prompt, rid)))
+                continue
+            for choice in range(choices):
+                if (prompt, choice) in self._open:
+                    alone = self._submit(prompt, rid if choices == 1 else new_rid())
+                    alone.sampling.n = 1
+                    alone.first_choice = choice
+                    alone.prior_output_ids = self._delivered(prompt, choice).tobytes()
+                    submits.append((prompt, rid, alone))
+        return submits
+
+    def take(self, prompt: int, item: pb.Item, prior: int) -> bytes:
+        """Note an item and render it. `prior` tokens of its choice came before this attempt."""
+        key = prompt, item.choice
+        ids = self._ids.get(key)
+        if ids is None:
+            ids = self._ids[key] = array("I")
+        ids.extend(item.token_ids)
+        if item.HasField("counts"):
+            item.counts.completion += prior
+        if item.HasField("finish"):
+            self._open.discard(key)
+        self.usage.add(prompt, item)
+        return self.renderer.item(prompt, item)
+
+    def delivered(self, prompt: int, choice: int) -> int:
+        """Tokens of this choice that have come."""
+        return len(self._delivered(prompt, choice))
+
+    def _delivered(self, prompt: int, choice: int) -> "array[int]":
+        return self._ids.get((prompt, choice)) or array("I")
+
+    def _submit(self, prompt: int, rid: str) -> pb.Submit:
+        generation = self._generation
+        submit = pb.Submit(
+            rid=rid,
+            input_ids=self._prompts[prompt].tobytes(),
+            sampling=generation.sampling,
+            priority=generation.priority,
+            credit=STREAM_CREDIT if generation.stream else WHOLE_CREDIT,
+        )
+        submit.sampling.seed = self._seed
+        if generation.salt is not None:
+            submit.salt = generation.salt
+        if generation.adapter is not None:
+            submit.adapter = generation.adapter
+        return submit
