@@ -117,7 +117,9 @@ def refused_in(command: Command, words: list[str]) -> list[str]:
 def refusal_named(command: Command, message: str) -> tuple[str, str]:
     flag = message.split(":")[0].split()[0]
     refusal: Refusal | None = command.refused.get(flag)
-    assert refusal, message
+    if refusal is None:  # the flag is taken, but not with this value
+        assert message.startswith(f"{flag}: expected one of "), message
+        return flag, message
     assert message.endswith(f": {refusal.reason}")
     return flag, refusal.reason
 

@@ -1,4 +1,4 @@
-"""Attention over paged KV by the compiled kernels: nothing is gathered, shared prefixes run once."""
+"""Attention over paged KV by the compiled kernels: no copies, and a shared prefix only once."""
 
 import weakref
 from array import array

@@ -6,6 +6,9 @@ from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 
 SCHEDULE_POLICIES = ("fcfs", "lpm", "dfs-weight", "lof", "random", "priority")
+ATTENTION_BACKENDS = ("auto", "torch", "cpu", "triton")
+KV_CACHE_DTYPES = ("auto", "fp32", "fp16", "int8")
+WEIGHTS = ("fp32", "q4")
 EVICTION_POLICIES = ("lru", "lfu", "slru", "fifo", "mru", "filo", "priority")
 
 
@@ -70,6 +73,24 @@ class EngineConfig:
         None, help="threads of the forward pass; all cores but one if not given"
     )
     device: str = knob("cpu", help="where weights and KV live")
+    attention_backend: str = knob(
+        "auto",
+        help="what computes: kernels compiled for this processor on first use (`cpu`), torch"
+        " operations on any device (`torch`), or `triton` on a GPU; auto: `cpu` where there is a"
+        " compiler, otherwise `torch`",
+        choices=ATTENTION_BACKENDS,
+    )
+    kv_cache_dtype: str = knob(
+        "auto",
+        help="form of the KV cache; int8 has a scale for each token and head; auto: fp16",
+        choices=KV_CACHE_DTYPES,
+    )
+    weights: str = knob(
+        "fp32",
+        help="form of the weights that is multiplied; `q4`: the blocks of a GGUF file in Q4_0,"
+        " Q4_1 or Q8_0 as they are, and what they multiply rounded to 8 bits",
+        choices=WEIGHTS,
+    )
     weight_version: str = knob("default", help="name of the weights in replies")
     debug_checks: bool = knob(
         False, help="check every data structure when idle (slow); the page counts always are"
@@ -96,6 +117,9 @@ class EngineConfig:
                 f"mem_fraction_static is {self.mem_fraction_static}, it must be between 0 and 1",
                 param="mem_fraction_static",
             )
+        self._one_of("attention_backend", ATTENTION_BACKENDS)
+        self._one_of("kv_cache_dtype", KV_CACHE_DTYPES)
+        self._one_of("weights", WEIGHTS)
         self._one_of("schedule_policy", SCHEDULE_POLICIES)
         self._one_of("radix_eviction_policy", EVICTION_POLICIES)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from radixgate.errors import ConfigError
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.rounding import KvDtype
 
 # Where neither pool size nor share of memory is given: enough for many long prompts of a small
 # model, and no surprise on a machine that does other things too.
 _DEFAULT_SHARE = 0.5
 _DEFAULT_MOST_BYTES = 2**30
 _DEFAULT_MOST_TOKENS = 2**18
-_KV_ELEMENT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ def limits_of(
     config: EngineConfig,
     model: ModelConfig,
     available_bytes: Callable[[], int] | None = None,
+    kv: KvDtype = KvDtype.FP32,
 ) -> Limits:
     """Context and pool of a worker, in tokens; the pool in whole pages. Raises ConfigError."""
     context = config.context_length or model.context_length
@@ -45,7 +46,7 @@ def limits_of(
     tokens = config.max_total_tokens
     if tokens is None:
         free = (available_bytes or memory_available)()
-        tokens = _tokens_in(free, config.mem_fraction_static, model)
+        tokens = _tokens_in(free, config.mem_fraction_static, kv_token_bytes(model, kv))
     tokens = tokens // config.page_size * config.page_size
     if tokens == 0:
         raise ConfigError(
@@ -67,8 +68,12 @@ def memory_available() -> int:
     )
 
 
-def _tokens_in(free_bytes: int, share: float | None, model: ModelConfig) -> int:
-    token_bytes = model.kv_elements_per_token * _KV_ELEMENT_BYTES
+def kv_token_bytes(model: ModelConfig, kv: KvDtype) -> int:
+    """Of one token's keys and values in all layers."""
+    return 2 * model.layers * model.kv_heads * kv.token_bytes(model.head_dim)
+
+
+def _tokens_in(free_bytes: int, share: float | None, token_bytes: int) -> int:
     if share is not None:
         return int(free_bytes * share) // token_bytes
     most = min(int(free_bytes * _DEFAULT_SHARE), _DEFAULT_MOST_BYTES)

@@ -1,21 +1,20 @@
 """A model on disk becomes an engine ready to start."""
 
 import os
+from pathlib import Path
 
 from radixgate.clock import Clock
 from radixgate.text.tokenizer import Tokenizer
 from radixgate.worker.assembly import build_core
-from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import KvPool
+from radixgate.worker.compute import choose_compute
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.engine import Engine
 from radixgate.worker.intake import ProcessorFactory
 from radixgate.worker.limits import limits_of
-from radixgate.worker.llama import Llama
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
-from radixgate.worker.model_store import StoredModel
-from radixgate.worker.tensor_files import PlacedTensors
+from radixgate.worker.model_store import DEFAULT_CACHE_DIR, StoredModel
 
 
 def open_engine(
@@ -24,18 +23,25 @@ def open_engine(
     clock: Clock,
     *,
     processors: ProcessorFactory = standard_processors,
+    cache_dir: Path = DEFAULT_CACHE_DIR,
 ) -> Engine:
-    """An engine ready to start, its KV pool allocated. Raises ConfigError, ModelError."""
-    limits = limits_of(config, model.config)
+    """An engine ready to start, its KV pool allocated. Raises ConfigError, ModelError.
+
+    `cache_dir` keeps the native kernels, which are compiled on first use; that takes seconds.
+    """
+    compute = choose_compute(config, cache_dir)
+    kv = compute.arithmetic.kv
+    limits = limits_of(config, model.config, kv=kv)
     pool = KvPool.allocate(
         layers=model.config.layers,
         slots=limits.pool_tokens,
         kv_heads=model.config.kv_heads,
         head_dim=model.config.head_dim,
+        dtype=kv.torch_dtype,
         device=config.device,
     )
-    llama = Llama(model.config, PlacedTensors(model.tensors, config.device))
-    runner = ModelRunner(llama, TorchAttention(pool), config.page_size, config.device)
+    attention = compute.attention(pool, model.config.heads)
+    runner = ModelRunner(compute.model(model), attention, config.page_size, config.device)
     core = build_core(
         config,
         limits,

@@ -51,7 +51,7 @@ class QuantizedRows:
 
     @classmethod
     def stacked(cls, parts: "Sequence[QuantizedRows]") -> "QuantizedRows":
-        """Rows of several weights, one below the other. Raises ModelError if they differ in bits."""
+        """Rows of several weights, one below the other. Raises ModelError if bits differ."""
         if len(parts) == 1:
             return parts[0]
         if len({part.bits for part in parts}) > 1:

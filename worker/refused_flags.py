@@ -45,7 +45,6 @@ REFUSED: Mapping[str, Refusal] = {
         "weights are used in the form they are loaded, as fp32; give a quantized GGUF file to "
         "--model-path"
     ),
-    "--kv-cache-dtype": Refusal("the KV cache is fp32", accepts=("auto", "fp32")),
     "--speculative-algorithm": Refusal(_NO_DRAFTS),
     "--speculative-draft-model-path": Refusal(_NO_DRAFTS),
     "--speculative-num-steps": Refusal(_NO_DRAFTS),

@@ -67,7 +67,8 @@ class _Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
 
-        engine = open_engine(self._config, self._model, self._clock)
+        cache_dir = Path(self._server.cache_dir)
+        engine = open_engine(self._config, self._model, self._clock, cache_dir=cache_dir)
         info = self._info(engine)
         metrics = WorkerMetrics(engine.stats, info.model, self._clock)
         kv = KvBroadcast(

@@ -16,7 +16,9 @@ class ServerConfig:
         None, help="name clients ask for; if not given, the last part of --model-path"
     )
     cache_dir: str = knob(
-        "~/.cache/radixgate", help="where converted models are kept", env="RADIXGATE_CACHE_DIR"
+        "~/.cache/radixgate",
+        help="where converted models and compiled kernels are kept",
+        env="RADIXGATE_CACHE_DIR",
     )
     max_payload_size: int = knob(64 * 1024 * 1024, help="largest request body", unit="bytes")
     shutdown_grace_period_secs: float = knob(

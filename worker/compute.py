@@ -1,0 +1,91 @@
+"""What a worker computes with: the form of weights and KV, and who multiplies and attends."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from radixgate.errors import ConfigError
+from radixgate.log import fields
+from radixgate.worker.attention import AttentionBackend
+from radixgate.worker.attention_cpu import CpuAttention
+from radixgate.worker.attention_torch import TorchAttention
+from radixgate.worker.batch import KvPool
+from radixgate.worker.config import EngineConfig
+from radixgate.worker.kernels import Kernels
+from radixgate.worker.kernels_cpu import CpuKernels
+from radixgate.worker.kernels_torch import TorchKernels
+from radixgate.worker.llama import Llama
+from radixgate.worker.model_store import StoredModel
+from radixgate.worker.native_library import NativeLibrary, load_native, native_or_none
+from radixgate.worker.rounding import Arithmetic, KvDtype, WeightsMode
+from radixgate.worker.tensor_files import PlacedTensors
+
+# Half the memory, and no loss that could be measured: see docs/performance.md.
+_AUTO_KV: Final = KvDtype.FP16
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """What was asked for, and what it comes to on this machine; fixed for the process's life."""
+
+    arithmetic: Arithmetic
+    backend: str  # torch, cpu or triton
+    device: str
+    native: NativeLibrary | None  # for the backend cpu
+
+    def attention(self, pool: KvPool, heads: int) -> AttentionBackend:
+        """Over a pool of this arithmetic's KV. Raises ConfigError for a backend not installed."""
+        if self.native is not None:
+            return CpuAttention(pool, heads, self.native)
+        if self.backend == "triton":
+            # An optional package; where it is missing, the import says so.
+            from radixgate.worker.attention_triton import TritonAttention
+
+            return TritonAttention(pool)
+        return TorchAttention(pool)
+
+    def model(self, model: StoredModel) -> Llama:
+        """The weights laid out for this machine. Raises ConfigError, ModelError."""
+        tensors = PlacedTensors(model.tensors, self.device)
+        return Llama(model.config, tensors, self._kernels(model, tensors))
+
+    def _kernels(self, model: StoredModel, tensors: PlacedTensors) -> Kernels:
+        q4 = self.arithmetic.weights is WeightsMode.Q4
+        if q4 and model.quantized is None:
+            raise ConfigError(
+                f"--weights q4 multiplies the blocks of a GGUF file, and {model.name} has none;"
+                " give such a file to --model-path, or --weights fp32",
+                param="weights",
+            )
+        if self.native is None:
+            return TorchKernels(tensors, round_activations=q4)
+        return CpuKernels(self.native, tensors, model.quantized if q4 else None)
+
+
+def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
+    """Compiles the native kernels if they are wanted, which takes seconds the first time.
+
+    Raises ConfigError for what cannot go together, NativeUnavailable if the backend cpu is asked
+    for by name and cannot be had.
+    """
+    device = config.device.partition(":")[0]
+    backend = config.attention_backend
+    if backend == "cpu" and device != "cpu":
+        raise ConfigError(
+            f"the attention backend cpu does not run on the device {config.device}",
+            param="attention_backend",
+        )
+    native = None
+    if backend == "cpu":
+        native = load_native(cache_dir)
+    elif backend == "auto" and device == "cpu":
+        native = native_or_none(cache_dir)
+    if backend == "auto":
+        backend = "torch" if native is None else "cpu"
+    kv = _AUTO_KV if config.kv_cache_dtype == "auto" else KvDtype(config.kv_cache_dtype)
+    arithmetic = Arithmetic(kv, WeightsMode(config.weights))
+    _log.info("computing", extra=fields(backend=backend, kv=kv, weights=config.weights))
+    return Compute(arithmetic, backend, config.device, native)
