@@ -1,4 +1,4 @@
-"""`radixgate report`: the reports of a run, from what its folder recorded, byte for byte."""
+"""The reports of a run, from what its folder recorded: the same bytes each time."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,24 +6,13 @@ from pathlib import Path
 import msgspec
 
 from radixgate.analysis.figures import PERCENTILES
-from radixgate.loadgen.report import table as classic_table
 from radixgate.loadgen.reports import html_page, markdown
 from radixgate.loadgen.reports.plots import plots_of
-from radixgate.loadgen.reports.report_config import ReportConfig
-from radixgate.loadgen.reports.run_folder import RUN, Run, RunInfo, read_run
+from radixgate.loadgen.reports.run_folder import Run, RunInfo, read_run
 from radixgate.loadgen.reports.whole_summary import WholeSummary, whole_summary
 from radixgate.loadgen.result_line import result_of
 
 SUMMARY, PAGE, HTML = "summary.json", "summary.md", "report.html"
-
-
-def run_report(config: ReportConfig) -> int:
-    """Write the reports anew and print the table. Raises ConfigError for a folder without a run."""
-    run, summary = write_reports(config.path)
-    print(classic_table(run.info.bench, summary.classic))
-    print(verdict_line(summary))
-    print(f"written: {', '.join(str(config.path / name) for name in (SUMMARY, PAGE, HTML))}")
-    return 0
 
 
 def write_reports(folder: Path) -> tuple[Run, WholeSummary]:
@@ -47,11 +36,6 @@ def verdict_line(summary: WholeSummary) -> str:
     """VALID, or INVALID with every reason."""
     word = markdown.verdict_word(summary)
     return "\n".join([word, *(f"  - {reason}" for reason in summary.verdict.reasons)])
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a finished run is there."""
-    return (folder / RUN).is_file()
 
 
 def _body(info: RunInfo, summary: WholeSummary) -> Iterator[str]:

@@ -8,9 +8,9 @@ from radixgate.configs.declare import knob
 
 @dataclass(frozen=True, slots=True)
 class ReportConfig:
-    """Which run."""
+    """Which run, or which comparison."""
 
-    folder: str = knob(help="the folder of a run (--output-folder of the bench)")
+    folder: str = knob(help="the folder of a bench or a comparison (--output-folder)")
 
     @property
     def path(self) -> Path:

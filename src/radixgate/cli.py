@@ -12,6 +12,7 @@ from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
+from radixgate.loadgen.compare.config import CompareConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
@@ -68,8 +69,19 @@ def _batch(settings: Settings) -> int:
     return run_batch(settings.of(BatchConfig))
 
 
+def _compare(settings: Settings) -> int:
+    from radixgate.loadgen.compare.run import run_compare
+
+    return run_compare(
+        settings.of(CompareConfig),
+        settings.of(BenchConfig),
+        settings.of(WorkloadConfig),
+        settings.of(ArrivalConfig),
+    )
+
+
 def _report(settings: Settings) -> int:
-    from radixgate.loadgen.reports.regenerate import run_report
+    from radixgate.loadgen.report_command import run_report
 
     return run_report(settings.of(ReportConfig))
 
@@ -147,8 +159,22 @@ ENTRIES: Mapping[str, Entry] = {
         ),
         Entry(
             Command(
+                "compare",
+                "Play one schedule under several policies or fleets, and report what differed.",
+                {
+                    "compare": CompareConfig,
+                    "bench": BenchConfig,
+                    "workload": WorkloadConfig,
+                    "arrivals": ArrivalConfig,
+                },
+                BENCH_REFUSED,
+            ),
+            _compare,
+        ),
+        Entry(
+            Command(
                 "report",
-                "Make the reports of a run anew from what its folder recorded.",
+                "Make the reports of a run or a comparison anew from what its folder recorded.",
                 {"report": ReportConfig},
                 first="--folder",
             ),
