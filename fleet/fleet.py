@@ -12,11 +12,11 @@ from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, Work
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.lease import Lease, Outcome, Stake
-from radixgate.fleet.lineup import Lineup, prompt_of
+from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.recent_prompts import RecentPrompts
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
-from radixgate.policies.base import Policy, RouteRequest
+from radixgate.policies.base import Policy
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
 __all__ = [
@@ -158,7 +158,7 @@ class Fleet:
         if not records:
             raise self._nobody(model, exclude)
         lineup = Lineup(ask, records, self._clock.now())
-        request = RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+        request = request_of(ask)
         choice = self._policy.choose(request, lineup.candidates())
         record = records[choice.index]
         cached = lineup.cached_tokens()[choice.index]

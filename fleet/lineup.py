@@ -7,7 +7,7 @@ from radixgate.fleet.identity import MirrorKey
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.recent_prompts import Prompt
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
-from radixgate.policies.base import Candidates
+from radixgate.policies.base import Candidates, RouteRequest
 
 
 class Lineup:
@@ -34,6 +34,12 @@ class Lineup:
             waiting=[report.waiting if report else None for report in reports],
             queued_uncached_tokens=[
                 report.queued_uncached_tokens if report else None for report in reports
+            ],
+            queued_elsewhere=[
+                report.queued_uncached_tokens - report.queued_uncached_tokens_yours
+                if report
+                else None
+                for report in reports
             ],
             kv_share_used=list(map(_kv_share_used, records, reports)),
             prefill_tokens_per_s=[record.speed.tokens_per_s for record in records],
@@ -77,6 +83,18 @@ class Lineup:
 def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
     """The ask's prompt as the mirror of this key has it; without blocks if it is not named."""
     return Prompt(ask.blocks.get(key, ()), ask.fingerprint or ask.prompt_tokens)
+
+
+def request_of(ask: Ask) -> RouteRequest:
+    """The ask as a policy sees it. Blocks are those of its first mirror."""
+    return RouteRequest(
+        prompt_tokens=ask.prompt_tokens,
+        session=ask.session,
+        group=ask.group,
+        tenant=ask.tenant,
+        priority=ask.priority,
+        blocks=next(iter(ask.blocks.values()), ()),
+    )
 
 
 def _kv_share_used(record: WorkerRecord, report: LoadReport | None) -> float | None:

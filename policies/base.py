@@ -16,6 +16,7 @@ class RouteRequest(msgspec.Struct, frozen=True):
     group: str | None = None
     tenant: str | None = None
     priority: int = 0
+    blocks: Sequence[int] = ()  # ids of the prompt's leading blocks; empty: none are known
 
 
 def _nothing_seen(index: int) -> float:
@@ -35,6 +36,7 @@ class Candidates(msgspec.Struct, frozen=True):
     running: Sequence[int | None]  # from the last report
     waiting: Sequence[int | None]
     queued_uncached_tokens: Sequence[int | None]
+    queued_elsewhere: Sequence[int | None]  # of those, what other gateways have sent
     kv_share_used: Sequence[float | None]  # 0..1, locked tokens over the pool
     prefill_tokens_per_s: Sequence[float | None]
     read_cached_tokens: Callable[[], Sequence[int]]  # computed once, on the first call

@@ -10,6 +10,7 @@ from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 from radixgate.policies.cache_thresholds import CacheThresholds
+from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.turns import Turns
 
 # On an idle fleet a worker with the whole prompt may have so many requests more than another.
@@ -17,9 +18,6 @@ BASE_MARGIN = 4.0
 # Among equal matches a session stays with its worker up to such a lead. The match counts whole
 # blocks; the session's worker may hold a piece of the next one.
 HOME_LEAD = 2
-# Among 128 recent prompts, a share seen in fewer than a thirty-second of the workers is chance. It
-# matters to fleets of more than 80 workers.
-CHANCE_SHARE_A_WORKER = 1 / 4_096
 # The session that was heard of least recently is forgotten first.
 _MAX_SESSIONS = 65_536
 
@@ -103,7 +101,7 @@ class CacheAware:
         finalists = [index for index in free if cached[index] == most]
         branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
         index = self._home_of(request, candidates, requests, finalists)
-        if index is None and most and _is_scarce(candidates, cached, finalists[0]):
+        if index is None and most and is_scarce(candidates, cached, finalists[0]):
             branch = "spread"
             finalists = [index for index in free if requests[index] == least]
         if index is None:
@@ -158,16 +156,6 @@ def _requests(candidates: Candidates) -> Sequence[int]:
             return own
         loads.append(max(own[index], running + waiting))
     return loads
-
-
-def _is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
-    """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
-    holders = sum(tokens >= cached[best] for tokens in cached)
-    workers = len(cached)
-    if holders == workers:
-        return False
-    share = candidates.read_recent_share(best)
-    return share >= CHANCE_SHARE_A_WORKER * workers and holders < int(share * workers + 0.5)
 
 
 def _scores(request: RouteRequest, cached: Sequence[int], free: Sequence[int]) -> list[float]:

@@ -10,9 +10,14 @@ from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.policies.base import Policy
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
+from radixgate.policies.kv_cost import KvCost, KvCostConfig
+from radixgate.policies.least_load import LeastLoad
+from radixgate.policies.lmetric import LMetric
 from radixgate.policies.power_of_two import PowerOfTwo
+from radixgate.policies.prefix_hash import PrefixHash, PrefixHashConfig
 from radixgate.policies.random_choice import RandomChoice
 from radixgate.policies.round_robin import RoundRobin
+from radixgate.policies.sticky import Sticky, StickyConfig
 
 DEFAULT_POLICY = "cache_aware"
 
@@ -22,6 +27,9 @@ class PolicyConfigs:
     """The configuration of every policy; each reads its own."""
 
     cache_aware: CacheAwareConfig = field(default_factory=CacheAwareConfig)
+    kv_cost: KvCostConfig = field(default_factory=KvCostConfig)
+    prefix_hash: PrefixHashConfig = field(default_factory=PrefixHashConfig)
+    sticky: StickyConfig = field(default_factory=StickyConfig)
 
 
 PolicyMaker = Callable[[PolicyConfigs, Clock, random.Random], Policy]
@@ -32,6 +40,11 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
         "random": lambda configs, clock, rng: RandomChoice(rng),
         "power_of_two": lambda configs, clock, rng: PowerOfTwo(rng),
         "cache_aware": lambda configs, clock, rng: cache_aware(configs.cache_aware, rng),
+        "kv_cost": lambda configs, clock, rng: KvCost(configs.kv_cost, rng),
+        "prefix_hash": lambda configs, clock, rng: PrefixHash(configs.prefix_hash, rng),
+        "sticky": lambda configs, clock, rng: Sticky(configs.sticky, rng),
+        "least_load": lambda configs, clock, rng: LeastLoad(rng),
+        "lmetric": lambda configs, clock, rng: LMetric(rng),
     }
 )
 

@@ -14,6 +14,7 @@ def columns(
     requests: Sequence[int] | None = None,
     uncached: Sequence[int] | None = None,
     reported: Sequence[int | None] | None = None,  # requests running there; none waiting
+    elsewhere: Sequence[int | None] | None = None,  # uncached tokens of other gateways, reported
     recent_share: Callable[[int], float] = lambda index: 0.0,
     ids: Sequence[str] | None = None,
 ) -> Candidates:
@@ -26,6 +27,7 @@ def columns(
         running=reported,
         waiting=[None if running is None else 0 for running in reported],
         queued_uncached_tokens=[None if running is None else 0 for running in reported],
+        queued_elsewhere=elsewhere or [None] * count,
         kv_share_used=[None] * count,
         prefill_tokens_per_s=[None] * count,
         read_cached_tokens=lambda: found,

@@ -1,0 +1,173 @@
+"""The least expected cost in seconds: what the request waits for, and what it makes others wait."""
+
+import random
+import statistics
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError, NoWorkerAvailable
+from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.popular_prefix import is_scarce
+from radixgate.policies.queued_tokens import queued_tokens
+from radixgate.policies.turns import Turns
+
+# Taken while no worker's speed is known. It cancels out but for the terms in plain seconds.
+_SPEED_GUESS = 1_000.0
+# What a worker's speed is measured to be depends on what it was asked; a difference of less than
+# this factor from the fleet's median is taken for that.
+_SAME_SPEED = 2.0
+# Costs so close are equal: 2 % and a millisecond.
+_EQUAL_SHARE = 0.02
+_EQUAL_S = 0.001
+# The session that was heard of least recently is forgotten first.
+_MAX_SESSIONS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class KvCostConfig:
+    """The weights of the terms. The defaults are those of the tables in docs/performance.md."""
+
+    kv_cost_stall_weight: float = knob(
+        0.2,
+        help="kv_cost: a second of prefill counts so much more for each request in flight at a "
+        "worker, on the fleet's average",
+    )
+    kv_cost_pressure_s: float = knob(
+        5.0, help="kv_cost: what a wholly full KV pool costs; from 90 % on in proportion", unit="s"
+    )
+    kv_cost_home_margin: float = knob(
+        0.5,
+        help="kv_cost: a session leaves its worker when that is dearer than the cheapest by more "
+        "than such a share of what the whole prompt costs to compute",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("kv_cost_stall_weight", "kv_cost_pressure_s", "kv_cost_home_margin"):
+            value = getattr(self, name)
+            if not value >= 0.0:
+                raise ConfigError(f"{name} is {value:g}, it cannot be negative")
+
+
+class KvCost:
+    """Q/R + u/R x (1 + stall weight x requests in flight) + pressure, see docs/policies.md.
+
+    Q: prompt tokens that wait at the worker. u: tokens of this prompt it would have to compute.
+    R: its measured prefill speed. Requests in flight are the fleet's mean, so that the weight of a
+    miss grows with the backlog, and is the same for all workers.
+    """
+
+    def __init__(self, config: KvCostConfig, rng: random.Random) -> None:
+        self._config = config
+        self._turns = Turns(rng)
+        self._homes: OrderedDict[str, str] = OrderedDict()  # session -> worker id
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        """O(candidates). Raises NoWorkerAvailable if there are none."""
+        if not len(candidates):
+            raise NoWorkerAvailable("no worker can be chosen")
+        cached = candidates.read_cached_tokens()
+        costs = self._costs(request, candidates, cached)
+        index, branch = self._cheapest(request, candidates, cached, costs)
+        self._settle(request.session, candidates.ids[index])
+        return Choice(index, branch, lambda: costs)
+
+    def _costs(
+        self, request: RouteRequest, candidates: Candidates, cached: Sequence[int]
+    ) -> list[float]:
+        """Seconds, a candidate each."""
+        queued = queued_tokens(candidates)
+        speeds = _speeds(candidates.prefill_tokens_per_s)
+        weight = self._miss_weight(candidates)
+        costs = []
+        for index, used in enumerate(candidates.kv_share_used):
+            uncached = max(1, request.prompt_tokens - cached[index])
+            seconds = (queued[index] + uncached * weight) / speeds[index]
+            if used is not None and used > 0.9:
+                seconds += self._config.kv_cost_pressure_s * (used - 0.9) * 10.0
+            costs.append(seconds)
+        return costs
+
+    def _miss_weight(self, candidates: Candidates) -> float:
+        """How many seconds a second of prefill costs all who are concerned."""
+        requests = _requests(candidates)
+        return 1.0 + self._config.kv_cost_stall_weight * sum(requests) / len(requests)
+
+    def _cheapest(
+        self,
+        request: RouteRequest,
+        candidates: Candidates,
+        cached: Sequence[int],
+        costs: Sequence[float],
+    ) -> tuple[int, str]:
+        least = min(costs)
+        home = self._home_of(request, candidates, costs, least)
+        if home is not None:
+            return home, "home"
+        limit = least * (1.0 + _EQUAL_SHARE) + _EQUAL_S
+        equals = [index for index, cost in enumerate(costs) if cost <= limit]
+        best = min(equals, key=lambda index: -cached[index])
+        branch = "hit" if cached[best] else "miss"
+        if cached[best] and is_scarce(candidates, cached, best):
+            # As if nobody had it: the least busy computes it once more, and then holds it too.
+            branch = "spread"
+            queued = queued_tokens(candidates)
+            fewest = min(queued)
+            equals = [index for index, tokens in enumerate(queued) if tokens == fewest]
+        return self._least_busy(candidates, equals), branch
+
+    def _home_of(
+        self,
+        request: RouteRequest,
+        candidates: Candidates,
+        costs: Sequence[float],
+        least: float,
+    ) -> int | None:
+        """Where the session was last; None: there is none, or it is too dear now."""
+        home = self._homes.get(request.session) if request.session else None
+        if home is None or home not in candidates.ids:
+            return None
+        index = candidates.ids.index(home)
+        speed = _speeds(candidates.prefill_tokens_per_s)[index]
+        margin = self._config.kv_cost_home_margin * request.prompt_tokens / speed
+        return index if costs[index] <= least + margin else None
+
+    def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
+        """By requests, then by turn."""
+        requests = candidates.requests_in_flight
+        fewest = min(requests[index] for index in equals)
+        equals = [index for index in equals if requests[index] == fewest]
+        chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
+        self._turns.took(candidates.ids[chosen])
+        return chosen
+
+    def _settle(self, session: str | None, worker_id: str) -> None:
+        if not session:
+            return
+        self._homes[session] = worker_id
+        self._homes.move_to_end(session)
+        if len(self._homes) > _MAX_SESSIONS:
+            self._homes.popitem(last=False)
+
+
+def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
+    """Tokens a second of each; one that has not told is as fast as the median."""
+    known = [speed for speed in measured if speed]
+    if not known:
+        return [_SPEED_GUESS] * len(measured)
+    usual = statistics.median(known)
+    return [
+        speed if speed and not usual / _SAME_SPEED <= speed <= usual * _SAME_SPEED else usual
+        for speed in measured
+    ]
+
+
+def _requests(candidates: Candidates) -> Sequence[int]:
+    """Requests at each worker: ours, or all that it reports if that is more."""
+    return [
+        own if running is None or waiting is None else max(own, running + waiting)
+        for own, running, waiting in zip(
+            candidates.requests_in_flight, candidates.running, candidates.waiting, strict=True
+        )
+    ]

@@ -1,0 +1,16 @@
+"""Prompt tokens that a worker has to compute before it begins with ours."""
+
+from radixgate.policies.base import Candidates
+
+
+def queued_tokens(candidates: Candidates) -> list[int]:
+    """Of each candidate: our own, which we know at once, and what it reports of other gateways.
+
+    Our own count until their first output, though a part of them may be computed by then.
+    """
+    return [
+        own + (elsewhere or 0)
+        for own, elsewhere in zip(
+            candidates.uncached_tokens_in_flight, candidates.queued_elsewhere, strict=True
+        )
+    ]
