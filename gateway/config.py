@@ -3,6 +3,26 @@
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
+
+_MUST_BE_OVER_ZERO = (
+    "max_payload_size",
+    "request_timeout_secs",
+    "stream_idle_timeout_secs",
+    "worker_connect_timeout_secs",
+    "health_check_interval_secs",
+    "health_check_timeout_secs",
+    "health_failure_threshold",
+    "health_success_threshold",
+)
+_MUST_NOT_BE_NEGATIVE = (
+    "worker_idle_connections",
+    "worker_idle_timeout_secs",
+    "retry_max_retries",
+    "retry_initial_backoff_ms",
+    "retry_max_backoff_ms",
+    "shutdown_grace_period_secs",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +90,18 @@ class GatewayConfig:
     seed: int | None = knob(
         None, help="seed of ties, jitter and request ids; none: drawn from the system"
     )
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ConfigError(f"port is {self.port}, it must be from 0 to 65535")
+        for name in _MUST_BE_OVER_ZERO:
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name):g}, it must be over 0")
+        for name in _MUST_NOT_BE_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name):g}, it cannot be negative")
+        if self.retry_initial_backoff_ms > self.retry_max_backoff_ms:
+            raise ConfigError(
+                f"retry_initial_backoff_ms {self.retry_initial_backoff_ms:g} is over"
+                f" retry_max_backoff_ms {self.retry_max_backoff_ms:g}"
+            )

@@ -88,6 +88,8 @@ class Exchange:
             self._reading = loop.create_task(self._read_own())
         except RadixgateError as error:
             self._fail(error)
+        except Exception:
+            self._fail_inside()
 
     def pause(self) -> None:
         self._paused = True
@@ -171,8 +173,7 @@ class Exchange:
         except RadixgateError as error:
             self._fail(error)
         except Exception:
-            _log.exception("a prompt could not be read")
-            self._fail(RadixgateError("internal error; the log has the details"))
+            self._fail_inside()
         else:
             self._reading = None
             self._ask(question)
@@ -200,6 +201,9 @@ class Exchange:
             lease = self._lease_worker()
         except RadixgateError as error:
             self._no_worker(error)
+            return
+        except Exception:
+            self._fail_inside()
             return
         self._lease = lease
         worker_id = lease.worker.id
@@ -266,6 +270,11 @@ class Exchange:
             return
         self._core.deadlines.forget(self)
         self._answer.end(None)
+
+    def _fail_inside(self) -> None:
+        """A fault of ours; called where it is caught. The client is not left waiting for it."""
+        _log.exception("a request failed")
+        self._fail(RadixgateError("internal error; the log has the details"))
 
     def _fail(self, error: RadixgateError) -> None:
         self._core.deadlines.forget(self)

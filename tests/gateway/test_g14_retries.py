@@ -128,3 +128,18 @@ async def test_m02_a_retried_prompt_is_remembered_where_it_was_answered() -> Non
             ) == f"127.0.0.1:{other.port}"
             assert len(worker.requests) == before
         assert worker.requests
+
+
+async def test_a_fault_of_ours_is_a_500_and_leaves_nothing_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+
+        def broken(ask: object, exclude: object = ()) -> None:
+            raise ZeroDivisionError
+
+        gateway.gateway.fleet.lease = broken  # type: ignore[method-assign,assignment]
+        reply = await gateway.chat()
+        assert (reply.status, reply.json["error"]["type"]) == (500, "internal_error")
+        assert gateway.gateway.metrics.in_flight == 0
+    assert any(record.exc_info for record in caplog.records)
