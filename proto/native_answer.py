@@ -100,10 +100,14 @@ class _Form:
                 meta["output_token_ids_logprobs"] = [
                     self._of_ids(entry) for entry in choice.logprobs
                 ]
-        if choice.input_logprobs:
-            meta["input_token_logprobs"] = [self._entry(entry) for entry in choice.input_logprobs]
-            if any(entry.top for entry in choice.input_logprobs):
-                meta["input_top_logprobs"] = [self._tops(e) for e in choice.input_logprobs]
+        # They come with the first choice and hold for all.
+        inputs = self.choices.get(index - fork, choice).input_logprobs
+        if inputs:
+            meta["input_token_logprobs"] = [self._entry(entry) for entry in inputs]
+            if any(entry.top for entry in inputs):
+                meta["input_top_logprobs"] = [self._tops(entry) for entry in inputs]
+            if any(entry.of_ids for entry in inputs):
+                meta["input_token_ids_logprobs"] = [self._of_ids(entry) for entry in inputs]
         return meta
 
     def _entry(self, entry: pb.TokenLogprobs) -> tuple[float | None, int, str | None]:
@@ -131,6 +135,8 @@ class _Stream:
 
     def item(self, prompt: int, item: pb.Item) -> bytes:
         index = self._form.add(prompt, item)
+        if not item.token_ids and not item.HasField("finish"):
+            return b""  # nothing that counts as progress: the next event carries it
         event = self._form.read(index)
         if self._batch:
             event["index"] = index

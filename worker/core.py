@@ -2,6 +2,8 @@
 
 import logging
 
+import torch
+
 from radixgate.clock import Clock
 from radixgate.errors import QueueFull, RadixgateError
 from radixgate.log import fields
@@ -12,6 +14,7 @@ from radixgate.worker.intake import Intake
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.live_requests import LiveRequests
+from radixgate.worker.logprobs import prompt_logprobs
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.outbox import Delivery, Outbox, Sink
 from radixgate.worker.output import LENGTH
@@ -120,12 +123,16 @@ class EngineCore:
         started_s = self._clock.now()
         try:
             logits = self._runner.run(chunks)
-            draws = sample(logits, sampling)
+            draws = sample(logits[: len(sampling)], sampling)
         except Exception as exc:
             self._step_failed(chunks, exc)
             return True
         self._tally.stepped(chunks, self._clock.now() - started_s)
+        scored = logits[len(sampling) :]
         for chunk in chunks:
+            rows = sum(position > 0 for position in chunk.scored)
+            self._score(chunk, scored[:rows])
+            scored = scored[rows:]
             self._computed(chunk)
         for sequence, draw in zip(sampling, draws, strict=True):
             self._drawn(sequence, draw)
@@ -202,8 +209,20 @@ class EngineCore:
         if sequence is sequence.request.sequences[0]:
             self._tally.admitted(sequence.request)
 
+    def _score(self, chunk: Chunk, logits: torch.Tensor) -> None:
+        request = chunk.sequence.request
+        if not chunk.scored or chunk.sequence.phase is not Phase.RUNNING:
+            return
+        try:
+            self._replies.scored(chunk.sequence, prompt_logprobs(logits, chunk))
+        except Exception as exc:
+            self._request_failed(request, exc)
+        request.unscored = chunk.scored.stop
+
     def _computed(self, chunk: Chunk) -> None:
         sequence = chunk.sequence
+        if sequence.phase is not Phase.RUNNING:
+            return  # it has failed in this very step
         self._scheduler.computed(chunk)
         if not chunk.prefill or sequence.prefilling:
             return

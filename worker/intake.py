@@ -86,6 +86,7 @@ class Intake:
             deadline_s=now + submit.deadline_s if submit.HasField("deadline_s") else None,
             return_text=not submit.HasField("return_text") or submit.return_text,
             credit=submit.credit,
+            unscored=_unscored(sampling, len(prompt), len(prior)),
         )
         request.sequences = [
             self._sequence(request, choice, prompt + prior)
@@ -135,10 +136,6 @@ class Intake:
             )
 
     def _check_sampling(self, sampling: SamplingParams) -> None:
-        if sampling.logprob_start is not None:
-            raise RequestError(
-                "logprobs of the prompt are not supported yet", param="logprob_start"
-            )
         if sampling.stop and self._tokenizer is None:
             raise RequestError("without a tokenizer there are no stop strings", param="stop")
         named = {
@@ -159,3 +156,9 @@ class Intake:
         if sampling.max_tokens is None:
             return self._limits.longest
         return min(prompt_tokens + sampling.max_tokens, self._limits.longest)
+
+
+def _unscored(sampling: SamplingParams, prompt_tokens: int, prior_tokens: int) -> int:
+    if sampling.logprob_start is None or prior_tokens:
+        return prompt_tokens
+    return min(sampling.logprob_start, prompt_tokens)

@@ -59,7 +59,7 @@ class KvMemory:
         """What of a sequence without pages is cached. O(1) unless the cache has changed."""
         version = self._cache.version
         if sequence.found is None or sequence.found.version != version:
-            tokens = sequence.ids.tobytes()
+            tokens = _findable(sequence)
             cached, _, node = self._cache.look_up(sequence.request.namespace, tokens)
             sequence.found = Found(version, cached, node)
         return sequence.found
@@ -70,7 +70,10 @@ class KvMemory:
 
     def next_prefix(self, sequence: TokenSequence) -> Prefix | None:
         """The tokens that it shares with whoever would compute its next 32 tokens, or its next
-        page if that is more; None: there are not so many. O(their number)."""
+        page if that is more; None: there are not so many, or it computes them in any case. O(their
+        number)."""
+        if sequence.scores:
+            return None
         if sequence.node is None:
             cached = self.found(sequence).tokens
         else:
@@ -93,7 +96,7 @@ class KvMemory:
         All at once: a prefill that had to stop half-way for want of a page could block others
         that wait for its pages. False, and nothing taken, if there are not enough.
         """
-        prefix = self._cache.match(sequence.request.namespace, sequence.ids.tobytes())
+        prefix = self._cache.match(sequence.request.namespace, _findable(sequence))
         # Counted after the match has locked its pages: those cannot be evicted for the rest.
         missing = self._pages_for(len(sequence.ids)) - len(prefix.pages)
         if missing + spare > self.available:
@@ -178,3 +181,13 @@ class KvMemory:
         if count > self._pool.free:
             self._cache.evict(count - self._pool.free)
         return self._pool.take(count)
+
+
+def _findable(sequence: TokenSequence) -> bytes:
+    """The tokens to look for in the cache, which never finds the last of them.
+
+    What scores the prompt's next token is computed, cached or not: the row of the one before it.
+    """
+    if sequence.scores:
+        return sequence.ids[: max(1, sequence.request.unscored)].tobytes()
+    return sequence.ids.tobytes()

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from radixgate.worker.logits import Row
+from radixgate.worker.scheduler import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,28 @@ class RowLogprobs:
     chosen: float
     top: Sequence[tuple[int, float]]  # most likely first
     of_ids: Sequence[tuple[int, float]]  # in the order asked
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """A token of a prompt."""
+
+    token_id: int
+    logprobs: RowLogprobs | None  # None: the first token of a prompt has none
+
+
+def prompt_logprobs(logits: torch.Tensor, chunk: Chunk) -> list[ScoredToken]:
+    """The scored positions of a chunk. `logits` has their rows; O(rows * vocabulary)."""
+    sampling = chunk.sequence.request.sampling
+    ids, rows = chunk.sequence.ids, iter(logits.cpu().numpy())
+    top, of_ids = sampling.top_logprobs or 0, sampling.token_ids_logprob
+    return [
+        ScoredToken(
+            ids[position],
+            row_logprobs(next(rows), ids[position], top, of_ids) if position else None,
+        )
+        for position in chunk.scored
+    ]
 
 
 def row_logprobs(logits: Row, token_id: int, top: int, of_ids: Sequence[int]) -> RowLogprobs:

@@ -31,7 +31,8 @@ class ModelRunner:
         self._device = device
 
     def run(self, chunks: Sequence[Chunk]) -> torch.Tensor:
-        """Logits [rows, vocab] of those chunks that sample, in their order."""
+        """Logits [rows, vocab]: of those chunks that sample, in their order, then of the scored
+        positions of each chunk, but for position 0, which has none."""
         with torch.inference_mode():
             return self._model.forward(self.batch(chunks), self._attention)
 
@@ -42,7 +43,9 @@ class ModelRunner:
         ids = np.empty(rows, dtype=np.int64)
         positions = np.empty(rows, dtype=np.int64)
         slots = np.empty(rows, dtype=np.int64)
-        q_starts, logit_rows = [0], []
+        q_starts: list[int] = [0]
+        logit_rows: list[int] = []
+        scored_rows: list[int] = []
         tables: list[torch.Tensor] = []
         for chunk in chunks:
             sequence, first = chunk.sequence, q_starts[-1]
@@ -64,6 +67,8 @@ class ModelRunner:
             q_starts.append(last)
             if chunk.samples:
                 logit_rows.append(last - 1)
+            offset = first - chunk.start - 1
+            scored_rows += [offset + position for position in chunk.scored if position]
         return ForwardBatch(
             token_ids=self._tensor(ids),
             positions=self._tensor(positions),
@@ -72,7 +77,7 @@ class ModelRunner:
             context_lens=[chunk.end for chunk in chunks],
             page_tables=tables,
             page_size=size,
-            logit_rows=self._tensor(np.array(logit_rows, dtype=np.int64)),
+            logit_rows=self._tensor(np.array(logit_rows + scored_rows, dtype=np.int64)),
         )
 
     def _tensor(self, values: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> torch.Tensor:

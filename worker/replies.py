@@ -1,13 +1,22 @@
 """Items on their way out: what a token, and the end of a choice, look like on the wire."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.worker.logprobs import RowLogprobs
+from radixgate.worker.logprobs import RowLogprobs, ScoredToken
 from radixgate.worker.outbox import Outbox
 from radixgate.worker.output import End
 from radixgate.worker.sampler import Draw
 from radixgate.worker.sequence import Request, TokenSequence
+
+
+class Entries(Protocol):
+    """A repeated field of TokenLogprobs."""
+
+    def add(self, *, token_id: int) -> pb.TokenLogprobs: ...
 
 
 class Replies:
@@ -23,11 +32,17 @@ class Replies:
         item = self._item(sequence, text)
         item.token_ids.append(draw.token_id)
         if draw.logprobs is not None:
-            _add_logprobs(item, draw.token_id, draw.logprobs)
+            _add_entry(item.logprobs, draw.token_id, draw.logprobs)
         if end is not None or sequence.completion_tokens == 1:
             self._add_counts(item, sequence)
         if end is not None:
             self._add_end(item, sequence, end)
+
+    def scored(self, sequence: TokenSequence, tokens: Sequence[ScoredToken]) -> None:
+        """The next tokens of the prompt, in order."""
+        item = self._item(sequence, "")
+        for token in tokens:
+            _add_entry(item.input_logprobs, token.token_id, token.logprobs)
 
     def end(self, sequence: TokenSequence, text: str, end: End) -> None:
         """The end of a choice without a token."""
@@ -72,8 +87,11 @@ class Replies:
         item.counts.e2e_s = self._clock.now() - sequence.request.arrived_s
 
 
-def _add_logprobs(item: pb.Item, token_id: int, logprobs: RowLogprobs) -> None:
-    entry = item.logprobs.add(token_id=token_id, logprob=logprobs.chosen)
+def _add_entry(entries: Entries, token_id: int, logprobs: RowLogprobs | None) -> None:
+    entry = entries.add(token_id=token_id)
+    if logprobs is None:
+        return
+    entry.logprob = logprobs.chosen
     for token, logprob in logprobs.top:
         entry.top.add(token_id=token, logprob=logprob)
     for token, logprob in logprobs.of_ids:

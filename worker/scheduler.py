@@ -13,6 +13,8 @@ from radixgate.worker.waiting import WaitingQueue
 # A step looks at no more requests that do not fit than this, so that a full pool with thousands
 # waiting costs little.
 _MAX_MISFITS = 4
+# A row of logits is the whole vocabulary: 512 rows of 49k are 100 MB.
+_MOST_SCORED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Chunk:
     count: int
     prefill: bool
     samples: bool  # the last token's logits are wanted
+    # Positions of the prompt whose tokens are scored; the row before each has the logits.
+    scored: range = range(0)
 
     @property
     def end(self) -> int:
@@ -186,7 +190,9 @@ class Scheduler:
         request = sequence.request
         emits = not request.scoring
         end = last
-        if self._chunk < 0:
+        if sequence.scores:
+            budget = min(budget, self._scorable(chunks))
+        if self._chunk < 0 and not sequence.scores:
             alone = not any(chunk.prefill for chunk in chunks)
             if last - start > budget and not alone:
                 return 0
@@ -199,8 +205,16 @@ class Scheduler:
         samples = end == last and emits
         if samples:
             request.credit -= 1
-        chunks.append(Chunk(sequence, start, end - start, prefill=True, samples=samples))
+        scored = range(0)
+        if sequence.scores:
+            scored = range(request.unscored, min(end + 1, request.prompt_tokens))
+        chunks.append(Chunk(sequence, start, end - start, True, samples, scored))
         return end - start
+
+    def _scorable(self, chunks: list[Chunk]) -> int:
+        """Tokens of prompts to be scored that still go into the step."""
+        most = max(_MOST_SCORED, self._memory.page_size)
+        return most - sum(len(chunk.scored) for chunk in chunks)
 
     def _admit(self, chunks: list[Chunk], budget: int) -> list[TokenSequence]:
         admitted: list[TokenSequence] = []

@@ -41,6 +41,9 @@ class Request:
     deadline_s: float | None  # on the engine's clock; None: none
     return_text: bool
     credit: int  # tokens that may still be emitted, all choices together
+    # The first position of the prompt whose log probability is still owed; from `prompt_tokens` on
+    # none is.
+    unscored: int
     # Of the prompt, found in the cache at the first admission; None: not admitted yet.
     cached_tokens: int | None = None
     pending: bool = False  # its blocks are announced and not settled
@@ -51,6 +54,11 @@ class Request:
     @property
     def finished(self) -> bool:
         return all(sequence.phase is Phase.FINISHED for sequence in self.sequences)
+
+    @property
+    def to_be_scored(self) -> bool:
+        """Log probabilities of the prompt are still owed."""
+        return self.unscored < self.prompt_tokens
 
     @property
     def scoring(self) -> bool:
@@ -134,6 +142,11 @@ class TokenSequence:
     @property
     def prefilling(self) -> bool:
         return self.computed < self.prefill_end
+
+    @property
+    def scores(self) -> bool:
+        """The log probabilities of the prompt are its to find: the first choice does it for all."""
+        return self.request.to_be_scored and self is self.request.sequences[0]
 
     @property
     def waits_for_credit(self) -> bool:

@@ -37,8 +37,8 @@ class HistoryModel:
         self.rows += len(batch.token_ids)
         self.largest_pass = max(self.largest_pass, len(batch.token_ids))
         ids, slots = batch.token_ids.tolist(), batch.slots.tolist()
-        wanted = set(batch.logit_rows.tolist())
-        logits = []
+        wanted = batch.logit_rows.tolist()
+        logits = {}
         for place, table in enumerate(batch.page_tables):
             first, last = batch.q_starts[place], batch.q_starts[place + 1]
             pages = table.tolist()
@@ -54,10 +54,10 @@ class HistoryModel:
                 self._stored[slots[row]] = _mix(before, ids[row])
                 if row in wanted:
                     history = [self._stored[slot] for slot in context[: j + 1]]
-                    logits.append(_logits(history, self.vocab_size))
+                    logits[row] = _logits(history, self.vocab_size)
         if not logits:
             return torch.empty(0, self.vocab_size)
-        return torch.from_numpy(np.stack(logits))
+        return torch.from_numpy(np.stack([logits[row] for row in wanted]))
 
 
 class NoAttention:
@@ -68,6 +68,16 @@ class NoAttention:
 
     def run(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return q
+
+
+def expected_logits(
+    ids: Sequence[int], vocab_size: int = 64
+) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
+    """HistoryModel's logits for the position after `ids`."""
+    history: list[int] = []
+    for token in ids:
+        history.append(_mix(history[-1] if history else 0, token))
+    return _logits(history, vocab_size)
 
 
 def expected_greedy(prompt: Sequence[int], tokens: int, vocab_size: int = 64) -> list[int]:

@@ -61,7 +61,6 @@ def test_a_prompt_that_the_pool_can_never_hold_is_refused_with_the_numbers() -> 
         pytest.param({"top_p": 0.0}, "top_p", id="top_p"),
         pytest.param({"logit_bias": {64: 1.0}}, "logit_bias", id="bias-of-no-token"),
         pytest.param({"stop_token_ids": [99]}, "stop_token_ids", id="stop-token-of-none"),
-        pytest.param({"logprob_start": 0}, "logprob_start", id="prompt-logprobs"),
         pytest.param({"adapter": "a"}, "adapter", id="adapter"),
         pytest.param({"stop": ["x"]}, "stop", id="stop-without-tokenizer"),
         pytest.param({"prior": [1], "n": 2}, "n", id="two-choices-cannot-go-on"),
