@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
+from radixgate.policies.registry import DEFAULT_POLICY, POLICIES
 
 _MUST_BE_OVER_ZERO = (
     "max_payload_size",
@@ -35,8 +36,8 @@ class GatewayConfig:
         (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
     )
     policy: str = knob(
-        "cache_aware",
-        choices=("cache_aware", "power_of_two", "round_robin", "random"),
+        DEFAULT_POLICY,
+        choices=tuple(POLICIES),
         help="how a worker is chosen for a request",
     )
     max_payload_size: int = knob(

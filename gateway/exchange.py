@@ -221,15 +221,18 @@ class Exchange:
         """A worker not tried before, while there is one; after that, any that is ready."""
         fleet, question = self._core.fleet, self._question
         assert question is not None
-        # A foreign worker cannot go on from another's tokens.
-        foreign = (view.identity.id for view in fleet.workers() if view.identity.kind == "http")
-        never = tuple(foreign) if self._continues else ()
+        if not self._tried:
+            return fleet.lease(question.ask)
+        never = self._foreign_workers() if self._continues else ()
         try:
             return fleet.lease(question.ask, (*self._tried, *never))
         except NoWorkerAvailable:
-            if not self._tried:
-                raise
             return fleet.lease(question.ask, never)
+
+    def _foreign_workers(self) -> tuple[str, ...]:
+        """They cannot go on from another's tokens."""
+        workers = (view.identity for view in self._core.fleet.workers())
+        return tuple(worker.id for worker in workers if worker.kind == "http")
 
     @property
     def _continues(self) -> bool:
