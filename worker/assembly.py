@@ -42,7 +42,7 @@ def build_core(
         order=EVICTION_ORDERS[config.radix_eviction_policy],
         enabled=not config.disable_radix_cache,
     )
-    memory = KvMemory(pool, cache, config.page_size)
+    memory = KvMemory(pool, cache, config.page_size, copies_pages=runner.copies_pages)
     rng = random.Random(config.random_seed)
     reserve = DecodeReserve(config.schedule_conservativeness)
     return EngineCore(

@@ -8,7 +8,7 @@ from radixgate.proto.blocks import chain
 from radixgate.worker.pages import PagePool
 from radixgate.worker.radix_cache import RadixCache
 from radixgate.worker.radix_node import Namespace
-from radixgate.worker.sequence import Found, TokenSequence
+from radixgate.worker.sequence import Found, PageCopy, Phase, TokenSequence
 
 # Tokens, as in SGLang: what somebody else is about to compute is waited for from here on.
 _WORTH_WAITING_FOR = 32
@@ -32,8 +32,12 @@ class KvMemory:
     is private to the sequence until `store` hangs it into the tree.
     """
 
-    def __init__(self, pool: PagePool, cache: RadixCache, page_size: int) -> None:
+    def __init__(
+        self, pool: PagePool, cache: RadixCache, page_size: int, *, copies_pages: bool = False
+    ) -> None:
+        """`copies_pages`: whoever runs the model can carry out a PageCopy."""
         self.page_size = page_size
+        self._copies_pages = copies_pages
         self._pool = pool
         self._cache = cache
 
@@ -109,7 +113,27 @@ class KvMemory:
         sequence.shared = len(prefix.pages)
         sequence.pages = prefix.pages + self._take(missing)
         sequence.computed = sequence.shared * self.page_size
+        self._copy_from_sibling(sequence)
         return True
+
+    def _copy_from_sibling(self, sequence: TokenSequence) -> None:
+        """A further choice takes over the prompt's last page, all but the prompt's last token.
+
+        Only if its chunk is in the very next pass: later the sibling may have lost the page.
+        """
+        request = sequence.request
+        tokens = len(sequence.ids) - 1 - sequence.computed
+        if not self._copies_pages or sequence.retractions or not 0 < tokens < self.page_size:
+            return
+        if request.credit <= 0 and not request.scoring:
+            return
+        for sibling in request.sequences:
+            running = sibling is not sequence and sibling.phase is Phase.RUNNING
+            if running and sibling.computed >= request.prompt_tokens:
+                place = sequence.shared
+                sequence.copy = PageCopy(sibling.pages[place], sequence.pages[place], tokens)
+                sequence.computed += tokens
+                return
 
     def cover(self, sequence: TokenSequence) -> bool:
         """Room for the KV of the sequence's next token; False if no page can be had for it."""

@@ -8,6 +8,7 @@ import torch
 
 from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.page_copies import CopyPages
 from radixgate.worker.scheduler import Chunk
 
 
@@ -23,17 +24,31 @@ class ModelRunner:
     """One model with its attention backend and KV pool. Not thread-safe: one step at a time."""
 
     def __init__(
-        self, model: Model, attention: AttentionBackend, page_size: int, device: str = "cpu"
+        self,
+        model: Model,
+        attention: AttentionBackend,
+        page_size: int,
+        device: str = "cpu",
+        copy_pages: CopyPages | None = None,
     ) -> None:
+        """Without `copy_pages` further choices compute the prompt's last page again."""
+        self._copy_pages = copy_pages
         self._model = model
         self._attention = attention
         self._page_size = page_size
         self._device = device
 
+    @property
+    def copies_pages(self) -> bool:
+        return self._copy_pages is not None
+
     def run(self, chunks: Sequence[Chunk]) -> torch.Tensor:
         """Logits [rows, vocab]: of those chunks that sample, in their order, then of the scored
         positions of each chunk, but for position 0, which has none."""
+        copies = [chunk.copy for chunk in chunks if chunk.copy is not None]
         with torch.inference_mode():
+            if copies and self._copy_pages is not None:
+                self._copy_pages(copies)
             return self._model.forward(self.batch(chunks), self._attention)
 
     def batch(self, chunks: Sequence[Chunk]) -> ForwardBatch:

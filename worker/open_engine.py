@@ -15,6 +15,7 @@ from radixgate.worker.limits import limits_of
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.model_store import DEFAULT_CACHE_DIR, StoredModel
+from radixgate.worker.page_copies import pool_copier
 
 
 def open_engine(
@@ -41,7 +42,13 @@ def open_engine(
         device=config.device,
     )
     attention = compute.attention(pool, model.config.heads)
-    runner = ModelRunner(compute.model(model), attention, config.page_size, config.device)
+    runner = ModelRunner(
+        compute.model(model),
+        attention,
+        config.page_size,
+        config.device,
+        pool_copier(pool, config.page_size),
+    )
     core = build_core(
         config,
         limits,

@@ -7,7 +7,7 @@ from radixgate.worker.config import EngineConfig
 from radixgate.worker.kv_memory import KvMemory, Prefix
 from radixgate.worker.outbox import Sink
 from radixgate.worker.reserve import DecodeReserve
-from radixgate.worker.sequence import Phase, TokenSequence
+from radixgate.worker.sequence import PageCopy, Phase, TokenSequence
 from radixgate.worker.waiting import WaitingQueue
 
 # A step looks at no more requests that do not fit than this, so that a full pool with thousands
@@ -28,6 +28,7 @@ class Chunk:
     samples: bool  # the last token's logits are wanted
     # Positions of the prompt whose tokens are scored; the row before each has the logits.
     scored: range = range(0)
+    copy: PageCopy | None = None  # to be done before
 
     @property
     def end(self) -> int:
@@ -121,6 +122,7 @@ class Scheduler:
         self._memory.check(self.running)
         self.waiting.check()
         assert all(sequence.phase is Phase.RUNNING for sequence in self.running)
+        assert not any(sequence.copy for sequence in self.running), "a page was not copied in time"
         assert all(sequence.phase is Phase.WAITING for sequence in self.waiting)
         owed: dict[Sink, int] = {}
         for sequence in [*self.running, *self.waiting]:
@@ -208,7 +210,8 @@ class Scheduler:
         scored = range(0)
         if sequence.scores:
             scored = range(request.unscored, min(end + 1, request.prompt_tokens))
-        chunks.append(Chunk(sequence, start, end - start, True, samples, scored))
+        chunks.append(Chunk(sequence, start, end - start, True, samples, scored, sequence.copy))
+        sequence.copy = None
         return end - start
 
     def _scorable(self, chunks: list[Chunk]) -> int:

@@ -75,6 +75,15 @@ class Found:
     node: Node | None  # where they end; None: its namespace holds nothing
 
 
+@dataclass(frozen=True, slots=True)
+class PageCopy:
+    """The KV of the first `tokens` of page `source` goes to page `target`, before the next pass."""
+
+    source: int
+    target: int
+    tokens: int
+
+
 class TokenSequence:
     """The tokens of one choice, and the pages that hold the KV of the first `computed` of them.
 
@@ -85,6 +94,7 @@ class TokenSequence:
         "admitted_s",
         "choice",
         "computed",
+        "copy",
         "found",
         "ids",
         "node",
@@ -119,6 +129,7 @@ class TokenSequence:
         self.pages: list[int] = []  # the page table
         self.shared = 0  # of those, the first so many are the tree's, locked through `node`
         self.node: Node | None = None  # None: holds nothing
+        self.copy: PageCopy | None = None  # counts as computed, and is due with the next chunk
         self.found: Found | None = None  # the last lookup while it waits; None: none that holds
         self.owed = 0  # prompt tokens still to be computed, as the load report counts them
         self.passed_over = 0

@@ -14,6 +14,8 @@ from xxhash import xxh3_64_intdigest
 
 from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.page_copies import CopyPages
+from radixgate.worker.sequence import PageCopy
 
 _pack = struct.Struct("<QQ").pack
 
@@ -28,6 +30,15 @@ class HistoryModel:
         self.largest_pass = 0  # rows
         self.fail_next = False
         self._stored = [0] * slots
+
+    def copier(self, page_size: int) -> CopyPages:
+        def copy(copies: Sequence[PageCopy]) -> None:
+            for one in copies:
+                source, target = one.source * page_size, one.target * page_size
+                run = self._stored[source : source + one.tokens]
+                self._stored[target : target + one.tokens] = run
+
+        return copy
 
     def forward(self, batch: ForwardBatch, attention: AttentionBackend) -> torch.Tensor:
         if self.fail_next:

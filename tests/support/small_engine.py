@@ -98,7 +98,8 @@ class SmallEngine:
         self.core: EngineCore = build_core(
             self.config,
             Limits(vocab_size, context, pages * size),
-            runner or ModelRunner(self.model, NoAttention(), size),
+            runner
+            or ModelRunner(self.model, NoAttention(), size, copy_pages=self.model.copier(size)),
             self.clock,
             weights_id="history",
             tokenizer=tokenizer,

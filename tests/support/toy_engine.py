@@ -8,6 +8,7 @@ from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import KvPool
 from radixgate.worker.llama import Llama
 from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.page_copies import pool_copier
 from radixgate.worker.reference import reference_greedy
 from radixgate.worker.toy import toy_config, toy_tensors
 from small_engine import Settings, SmallEngine
@@ -25,7 +26,12 @@ def toy_engine(*, pages: int = 256, **settings: Unpack[Settings]) -> SmallEngine
         kv_heads=CONFIG.kv_heads,
         head_dim=CONFIG.head_dim,
     )
-    runner = ModelRunner(Llama(CONFIG, TENSORS), TorchAttention(pool), page_size)
+    runner = ModelRunner(
+        Llama(CONFIG, TENSORS),
+        TorchAttention(pool),
+        page_size,
+        copy_pages=pool_copier(pool, page_size),
+    )
     return SmallEngine(
         pages=pages, runner=runner, vocab_size=CONFIG.vocab_size, context=8192, **settings
     )

@@ -29,5 +29,5 @@ def test_me1_further_choices_are_no_queries() -> None:
     stats = engine.core.stats()
     assert (stats.prompt_tokens_total, stats.cached_tokens_total) == (16, 0)
     assert [ear.cached(1, choice) for choice in range(3)] == [0, 0, 0]
-    # Yet they share what the first has computed: 16 tokens once, the last page twice more.
-    assert stats.prefill_tokens_total == 16 + 4 + 4
+    # They share what the first has computed, and copy its last page but for the last token.
+    assert stats.prefill_tokens_total == 16 + 1 + 1
