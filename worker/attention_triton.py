@@ -40,13 +40,19 @@ class TritonAttention:
     """
 
     def __init__(self, pool: KvPool) -> None:
-        """Raises ConfigError for a pool in another dtype."""
+        """Raises ConfigError for a pool in another dtype, or where kernels cannot run."""
         dtype = pool.keys[0].dtype
         if dtype not in _STORABLE:
             raise ConfigError(
                 f"the attention backend triton stores KV in fp32 or fp16, not in {dtype};"
                 " give another --kv-cache-dtype or another backend",
                 param="kv_cache_dtype",
+            )
+        if pool.keys[0].is_cpu and not triton.knobs.runtime.interpret:
+            raise ConfigError(
+                "the attention backend triton compiles for GPUs: give --device cuda, or"
+                " --attention-backend cpu (to try it here, set TRITON_INTERPRET=1: very slow)",
+                param="attention_backend",
             )
         self._pool = pool
         self._slots = torch.empty(0, dtype=torch.int64)

@@ -42,9 +42,16 @@ def test_without_the_package_the_extra_to_install_is_named(monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_a_pool_in_another_dtype_is_refused() -> None:
-    pool = KvPool.allocate(layers=1, slots=16, kv_heads=1, head_dim=16, dtype=torch.bfloat16)
-    with pytest.raises(ConfigError, match=r"fp32 or fp16, not in torch\.bfloat16"):
+@pytest.mark.parametrize(
+    ("dtype", "named"),
+    [
+        pytest.param(torch.bfloat16, r"fp32 or fp16, not in torch\.bfloat16", id="dtype"),
+        pytest.param(torch.float16, "give --device cuda", id="no-gpu"),
+    ],
+)
+def test_a_pool_that_the_kernels_cannot_use_is_refused(dtype: torch.dtype, named: str) -> None:
+    pool = KvPool.allocate(layers=1, slots=16, kv_heads=1, head_dim=16, dtype=dtype)
+    with pytest.raises(ConfigError, match=named):
         import_module(MODULE).TritonAttention(pool)
 
 
