@@ -11,20 +11,18 @@ from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
-from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.registry import PolicyConfigs, make_policy
 from radixgate.ready_lines import gateway_ready
 
 
-def run_gateway(config: GatewayConfig, cache_aware: CacheAwareConfig | None = None) -> int:
+def run_gateway(config: GatewayConfig, policies: PolicyConfigs | None = None) -> int:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once. The exit code.
 
     Raises ConfigError if the settings cannot work.
     """
     rng = random.Random(config.seed)
     clock = SystemClock()
-    configs = PolicyConfigs(cache_aware or CacheAwareConfig())
-    policy = make_policy(config.policy, clock, rng, configs)
+    policy = make_policy(config.policy, clock, rng, policies)
     gateway = Gateway(config, policy, clock, rng)
     return uvloop.run(_serve(gateway, config))
 

@@ -85,8 +85,9 @@ class BlockPool:
         holding.reserved -= until - start
         self._reserved -= until - start
         if fresh:
-            place = holding.ids.index(fresh[0], start)
-            self._events.append(Stored(holding.ids[place - 1] if place else ROOT, fresh))
+            # What is stored is prefix-closed, so the new ones are the last.
+            before = until - len(fresh)
+            self._events.append(Stored(holding.ids[before - 1] if before else ROOT, fresh))
 
     def release(self, holding: Holding) -> None:
         """The request is over: its prompt's blocks stay as long as nobody wants the room."""

@@ -21,13 +21,23 @@ from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.study_config import StudyConfig
 from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.policies.kv_cost import KvCostConfig
+from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import PolicyConfigs
+from radixgate.policies.sticky import StickyConfig
 from radixgate.up_config import UpConfig
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
 from radixgate.worker.server_config import ServerConfig
 
 EXIT_USAGE = 2
+
+_POLICY_SECTIONS: Mapping[str, type] = {
+    "cache_aware": CacheAwareConfig,
+    "kv_cost": KvCostConfig,
+    "prefix_hash": PrefixHashConfig,
+    "sticky": StickyConfig,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +56,19 @@ def _worker(settings: Settings) -> int:
     return run_worker(settings.of(EngineConfig), settings.of(ServerConfig))
 
 
+def _policy_configs(settings: Settings) -> PolicyConfigs:
+    return PolicyConfigs(
+        cache_aware=settings.of(CacheAwareConfig),
+        kv_cost=settings.of(KvCostConfig),
+        prefix_hash=settings.of(PrefixHashConfig),
+        sticky=settings.of(StickyConfig),
+    )
+
+
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
-    return run_gateway(settings.of(GatewayConfig), settings.of(CacheAwareConfig))
+    return run_gateway(settings.of(GatewayConfig), _policy_configs(settings))
 
 
 def _bench(settings: Settings) -> int:
@@ -89,8 +108,7 @@ def _report(settings: Settings) -> int:
 def _simulate(settings: Settings) -> int:
     from radixgate.loadgen.simulator.simulate import run_simulation
 
-    policies = PolicyConfigs(cache_aware=settings.of(CacheAwareConfig))
-    return run_simulation(settings.of(SimulateConfig), policies)
+    return run_simulation(settings.of(SimulateConfig), _policy_configs(settings))
 
 
 def _demo(settings: Settings) -> int:
@@ -120,7 +138,7 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "gateway",
                 "The front door: one address for a fleet of workers.",
-                {"gateway": GatewayConfig, "cache_aware": CacheAwareConfig},
+                {"gateway": GatewayConfig, **_POLICY_SECTIONS},
                 GATEWAY_REFUSED,
             ),
             _gateway,
@@ -184,7 +202,7 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "simulate",
                 "Compare policies on a trace, over a fleet in virtual time.",
-                {"simulate": SimulateConfig, "cache_aware": CacheAwareConfig},
+                {"simulate": SimulateConfig, **_POLICY_SECTIONS},
             ),
             _simulate,
         ),

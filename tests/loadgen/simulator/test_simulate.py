@@ -1,0 +1,68 @@
+"""`radixgate simulate` from its settings to its JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radixgate.cli import main
+from radixgate.errors import ConfigError
+from radixgate.loadgen.simulator.config import SimulateConfig
+from radixgate.loadgen.simulator.simulate import Trial
+
+TRACE = Path(__file__).parents[2] / "data/mooncake_conversation_200.jsonl"
+FIGURES = {"mean", "p50", "p95", "p99"}
+
+
+@pytest.mark.slow
+def test_it_prints_a_table_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "out.json"
+    words = f"simulate --trace {TRACE} --workers 4 --kv-blocks 1000 --block-size 512 --load 0.5"
+    words += f" --engine study-70b --policies kv_cost,oracle --seed 0 --json {out}"
+    assert main(words.split()) == 0
+    results = json.loads(out.read_bytes())["results"]
+    assert list(results) == ["kv_cost", "oracle"]
+    for one in results.values():
+        assert 0.0 <= one["hit_rate"] <= 1.0
+        for name in ("ttft_s", "e2e_s", "tpot_s"):
+            assert one[name].keys() == FIGURES
+            assert 0.0 < one[name]["p50"] <= one[name]["p95"] <= one[name]["p99"]
+        assert one["imbalance"] >= 1.0
+        assert one["requests_per_s"] > 0.0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("200 requests at ")
+    assert [line.split()[0] for line in printed[1:]] == ["policy", "kv_cost", "oracle"]
+
+
+def test_capacity_is_measured_unless_given() -> None:
+    given = Trial(SimulateConfig(trace=str(TRACE), max_requests=40, capacity=3.0))
+    measured = Trial(SimulateConfig(trace=str(TRACE), max_requests=40))
+    assert given.capacity() == 3.0
+    assert 1.0 < measured.capacity() < 100.0
+    assert measured.capacity() == measured.capacity()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        pytest.param("--policies kv-cost", "did you mean 'kv_cost'", id="policy"),
+        pytest.param("--policies ,", "names none", id="no-policy"),
+        pytest.param("--load 0", "--load", id="load"),
+        pytest.param("--event-loss 1", "--event-loss", id="loss"),
+        pytest.param("--workers 0", "--workers", id="workers"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(
+    words: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", "--trace", str(TRACE), *words.split()]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_rows_without_time_and_session_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"input_length": 9, "output_length": 1, "hash_ids": [1]}\n')
+    with pytest.raises(ConfigError, match="neither timestamp nor session"):
+        Trial(SimulateConfig(trace=str(path)))

@@ -1,0 +1,111 @@
+"""Reading traces, and when their requests are sent."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from radixgate.errors import ConfigError
+from radixgate.loadgen.simulator.trace import (
+    TracedRequest,
+    is_closed_loop,
+    jittered,
+    read_trace,
+)
+from radixgate.loadgen.simulator.workload import (
+    SessionLimits,
+    closed_loop,
+    open_loop,
+    sessions_of,
+)
+from simulated import conversations, request
+
+ROW = {"timestamp": 1_500, "input_length": 1_100, "output_length": 7, "hash_ids": [0, 5, 9]}
+
+
+def written(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_row_has_ids_of_whole_blocks_only(tmp_path: Path) -> None:
+    (read,) = read_trace(written(tmp_path / "t.jsonl", ROW), 512)
+    assert (read.at_s, read.input_tokens, read.output_tokens) == (1.5, 1_100, 7)
+    assert list(read.ids) == [1, 6]  # moved by one, as 0 is the root
+    assert not is_closed_loop([read])
+
+
+def test_gzip_is_known_by_its_content(tmp_path: Path) -> None:
+    plain = written(tmp_path / "plain", ROW, ROW)
+    zipped = tmp_path / "zipped"
+    zipped.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_trace(zipped, 512) == read_trace(plain, 512)
+    assert len(read_trace(zipped, 512, most=1)) == 1
+
+
+def test_sessions_without_times_are_a_closed_loop(tmp_path: Path) -> None:
+    row = {**ROW, "session": "a", "turn": 3, "think": None}
+    del row["timestamp"]
+    read = read_trace(written(tmp_path / "t.jsonl", row), 512)
+    assert is_closed_loop(read)
+    assert (read[0].session, read[0].turn, read[0].think_s) == ("a", 3, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("{", "line 1", id="no-json"),
+        pytest.param('{"input_length": 5}', "line 1.*output_length", id="field-missing"),
+        pytest.param(json.dumps({**ROW, "input_length": 0}), "no request", id="empty-prompt"),
+        pytest.param("", "holds no requests", id="empty-file"),
+    ],
+)
+def test_bad_files_are_refused_with_the_line(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        read_trace(path, 512)
+
+
+def test_a_file_that_is_not_there_is_a_setting_that_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_trace(tmp_path / "none", 512)
+
+
+def at(*times: float) -> list[TracedRequest]:
+    return [request(600, at_s=time) for time in times]
+
+
+def test_bins_are_spread_evenly_and_no_further_than_the_next() -> None:
+    moved = jittered(at(*[0.0] * 500, *[3.0] * 500, *[6.0] * 500), random.Random(1))
+    times = [r.at_s for r in moved]
+    assert times == sorted(times)
+    assert all(sum(low <= time < low + 3.0 for time in times) == 500 for low in (0.0, 3.0, 6.0))
+    assert sum(time < 1.5 for time in times) == pytest.approx(250, abs=50)
+
+
+def test_times_that_are_no_bins_stay() -> None:
+    apart = at(0.0, 0.4, 0.4, 2.0)
+    assert jittered(apart, random.Random(1)) == apart
+
+
+def test_an_open_loop_keeps_the_trace_s_rhythm_at_another_pace() -> None:
+    load = open_loop(at(0.0, 1.0, 4.0), requests_per_s=1.5)
+    assert [client.starts_s for client in load.clients] == [0.0, 0.5, 2.0]
+
+
+def test_a_closed_loop_is_cut_and_begins_session_by_session() -> None:
+    requests = [r for session in conversations(6, 5, random.Random(1)) for r in session]
+    limits = SessionLimits(sessions=4, max_turns=3, think_cap_s=0.25)
+    sessions = sessions_of(requests, limits, random.Random(2))
+    assert [len(session) for session in sessions] == [3] * 4
+    assert {r.think_s for session in sessions for r in session} == {0.25}
+    load = closed_loop(sessions, requests_per_s=3.0, rng=random.Random(3))
+    starts = [client.starts_s for client in load.clients]
+    assert starts == sorted(starts)
+    assert len(load) == 12
+    hurried = load.at_once()
+    assert {client.starts_s for client in hurried.clients} == {0.0}
+    assert {r.think_s for client in hurried.clients for r in client.requests} == {0.0}
