@@ -65,6 +65,7 @@ class AnswerContext:
     created: int  # seconds since the epoch
     token_bytes: Callable[[int], bytes]  # used only where logprobs were asked for
     rids: Sequence[str] = field(default=())  # one for each prompt
+    report_cached: bool = True  # OpenAI's usage says how many prompt tokens were cached
 
 
 class Renderer(Protocol):

@@ -119,6 +119,7 @@ class _Stream:
         self._token_bytes = context.token_bytes
         self._choices = choices
         self._include_usage = include_usage
+        self._report_cached = context.report_cached
         self._usage = UsageSum()
         self._held: dict[int, _Held] = {}
         about = {
@@ -156,7 +157,8 @@ class _Stream:
     def end(self) -> bytes:
         if not self._include_usage:
             return sse.DONE
-        return self._head + b'],"usage":' + _json(self._usage.openai()) + b"}\n\n" + sse.DONE
+        usage = self._usage.openai(report_cached=self._report_cached)
+        return self._head + b'],"usage":' + _json(usage) + b"}\n\n" + sse.DONE
 
     def _take_logprobs(self, held: _Held) -> bytes:
         if not held.logprobs:
@@ -201,7 +203,7 @@ class _Whole:
                 "created": self._context.created,
                 "model": self._context.model,
                 "choices": [self._choice(index) for index in sorted(self._collected)],
-                "usage": self._usage.openai(),
+                "usage": self._usage.openai(report_cached=self._context.report_cached),
             }
         )
 

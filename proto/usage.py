@@ -30,15 +30,17 @@ class UsageSum:
     def completion_tokens(self) -> int:
         return sum(self._completion.values())
 
-    def openai(self) -> dict[str, object]:
+    def openai(self, *, report_cached: bool = True) -> dict[str, object]:
         """The `usage` object."""
         prompt, completion = self.prompt_tokens, self.completion_tokens
-        return {
+        usage: dict[str, object] = {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
             "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
         }
+        if report_cached:
+            usage["prompt_tokens_details"] = {"cached_tokens": self.cached_tokens}
+        return usage
 
 
 def cached_tokens(counts: pb.Counts) -> int:

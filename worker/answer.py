@@ -27,6 +27,7 @@ class Asked:
     model: str
     created: int  # seconds since the epoch
     token_bytes: Callable[[int], bytes]
+    report_cached: bool = True
 
 
 class Answer:
@@ -43,7 +44,12 @@ class Answer:
         rids = request.rids or [uuid.uuid4().hex for _ in asked.prompts]
         self._renderer = request.renderer(
             AnswerContext(
-                asked.request_id, asked.model, asked.created, asked.token_bytes, rids=request.rids
+                asked.request_id,
+                asked.model,
+                asked.created,
+                asked.token_bytes,
+                rids=request.rids,
+                report_cached=asked.report_cached,
             )
         )
         self._credit = STREAM_CREDIT if request.stream else WHOLE_CREDIT

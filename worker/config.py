@@ -36,6 +36,13 @@ class EngineConfig:
         help="prompt tokens computed in one step, decoding rows included; -1: prompts whole",
         unit="tokens",
     )
+    itl_slo: float | None = knob(
+        None,
+        help="inter-token latency to keep while prompts are computed: chunks get as large as"
+        " measured step times allow, at least a page and at most --chunked-prefill-size; if not"
+        " given, they always have that size",
+        unit="ms",
+    )
     max_prefill_tokens: int = knob(
         16384, help="prompt tokens of one step with chunking off", unit="tokens"
     )
@@ -66,6 +73,11 @@ class EngineConfig:
         " (`filo`), or of the lowest request priority (`priority`)",
         choices=EVICTION_POLICIES,
     )
+    stream_interval: int = knob(
+        1,
+        help="tokens of an output that go out together; its first token goes at once",
+        unit="tokens",
+    )
     random_seed: int | None = knob(
         None, help="makes the draws of requests without a seed repeatable; drawn if not given"
     )
@@ -82,7 +94,8 @@ class EngineConfig:
     )
     kv_cache_dtype: str = knob(
         "auto",
-        help="form of the KV cache; int8 has a scale for each token and head; auto: fp16",
+        help="form of the KV cache; int8 has a scale for each token and head; auto: fp16"
+        " with the backend `cpu`, otherwise fp32",
         choices=KV_CACHE_DTYPES,
     )
     weights: str = knob(
@@ -97,7 +110,12 @@ class EngineConfig:
     )
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "max_prefill_tokens", "max_running_requests"):
+        for name in (
+            "page_size",
+            "max_prefill_tokens",
+            "max_running_requests",
+            "stream_interval",
+        ):
             self._at_least(name, 1)
         for name in ("context_length", "threads"):
             if getattr(self, name) is not None:
@@ -111,6 +129,14 @@ class EngineConfig:
                 f"chunked_prefill_size {self.chunked_prefill_size} is below page_size"
                 f" {self.page_size}: a chunk is at least one page, or -1 for no chunking",
                 param="chunked_prefill_size",
+            )
+        if self.itl_slo is not None and self.itl_slo <= 0.0:
+            raise ConfigError(f"itl_slo is {self.itl_slo:g} ms, it must be over 0", param="itl_slo")
+        if self.itl_slo is not None and self.chunked_prefill_size == -1:
+            raise ConfigError(
+                "itl_slo sizes the chunks of prompts, and chunked_prefill_size -1 computes prompts"
+                " whole: leave one of the two away",
+                param="itl_slo",
             )
         if self.mem_fraction_static is not None and not 0.0 < self.mem_fraction_static < 1.0:
             raise ConfigError(

@@ -8,6 +8,7 @@ from radixgate.clock import Clock
 from radixgate.errors import QueueFull, RadixgateError
 from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.chunks import Chunk
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.endings import Endings
 from radixgate.worker.intake import Intake
@@ -20,7 +21,7 @@ from radixgate.worker.outbox import Delivery, Outbox, Sink
 from radixgate.worker.output import LENGTH
 from radixgate.worker.replies import Replies
 from radixgate.worker.sampler import Draw, sample
-from radixgate.worker.scheduler import Chunk, Scheduler
+from radixgate.worker.scheduler import Scheduler
 from radixgate.worker.sequence import Phase, Request, TokenSequence
 from radixgate.worker.stats import EngineStats, Tally
 
@@ -54,7 +55,7 @@ class EngineCore:
         self._clock = clock
         self._live = LiveRequests()
         self._outbox = Outbox()
-        self._replies = Replies(self._outbox, clock, config.weight_version)
+        self._replies = Replies(self._outbox, clock, config)
         self._tally = Tally()
         self._endings = Endings(scheduler, changes, self._live, self._replies, self._tally)
         self._idle = True
@@ -127,7 +128,9 @@ class EngineCore:
         except Exception as exc:
             self._step_failed(chunks, exc)
             return True
-        self._tally.stepped(chunks, self._clock.now() - started_s)
+        now_s = self._clock.now()
+        self._tally.stepped(chunks, now_s - started_s)
+        self._scheduler.took(chunks, now_s - started_s)
         scored = logits[len(sampling) :]
         for chunk in chunks:
             rows = sum(position > 0 for position in chunk.scored)

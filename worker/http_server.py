@@ -32,7 +32,11 @@ class GenerationRoutes:
         encoder: PromptEncoder,
         info: pb.WorkerInfo,
         wall_clock: Callable[[], float],
+        *,
+        report_cached: bool = True,
     ) -> None:
+        """`report_cached`: OpenAI's usage says how many prompt tokens were cached."""
+        self._report_cached = report_cached
         self._engine = engine
         self._encoder = encoder
         self._info = info
@@ -62,6 +66,7 @@ class GenerationRoutes:
                 served,
                 int(self._wall_clock()),
                 self._encoder.tokenizer.shown_bytes,
+                self._report_cached,
             )
             answer = Answer(self._engine, asked)
             try:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from radixgate.worker.chunks import Chunk
 from radixgate.worker.logits import Row
-from radixgate.worker.scheduler import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import torch
 
 from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.chunks import Chunk
 from radixgate.worker.page_copies import CopyPages
-from radixgate.worker.scheduler import Chunk
 
 
 class Model(Protocol):

@@ -66,7 +66,7 @@ REFUSED: Mapping[str, Refusal] = {
     "--kv-events-config": Refusal("KV events go to gateways over gRPC; there is no publisher"),
     # The worker does these without being told to.
     "--disable-cuda-graph": Refusal("takes no value; CUDA graphs are never used", accepts=("",)),
-    "--enable-cache-report": Refusal(
-        "takes no value; cached tokens are always reported", accepts=("",)
+    "--disable-overlap-schedule": Refusal(
+        "takes no value; scheduling and the forward pass never overlap", accepts=("",)
     ),
 }

@@ -6,6 +6,7 @@ from typing import Protocol
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.config import EngineConfig
 from radixgate.worker.logprobs import RowLogprobs, ScoredToken
 from radixgate.worker.outbox import Outbox
 from radixgate.worker.output import End
@@ -22,31 +23,43 @@ class Entries(Protocol):
 class Replies:
     """Writes items into the outbox. Counts stand on the first and the last item of a choice."""
 
-    def __init__(self, outbox: Outbox, clock: Clock, weight_version: str) -> None:
+    def __init__(self, outbox: Outbox, clock: Clock, config: EngineConfig) -> None:
         self._outbox = outbox
         self._clock = clock
-        self._weight_version = weight_version
+        self._weight_version = config.weight_version
+        self._interval = config.stream_interval
 
     def token(self, sequence: TokenSequence, draw: Draw, text: str, end: End | None) -> None:
         """The token just appended to the sequence, and the end if it is the last."""
-        item = self._item(sequence, text)
+        made, request = sequence.completion_tokens, sequence.request
+        if end is None and made > 1 and made % self._interval:
+            item = sequence.unsent = sequence.unsent or pb.Item()
+        else:
+            item = self._item(sequence)
+        item.text += text
         item.token_ids.append(draw.token_id)
         if draw.logprobs is not None:
             _add_entry(item.logprobs, draw.token_id, draw.logprobs)
-        if end is not None or sequence.completion_tokens == 1:
+        if end is not None or made == 1:
             self._add_counts(item, sequence)
         if end is not None:
             self._add_end(item, sequence, end)
+        if self._interval > 1 and request.credit <= 0:
+            # Credit comes for what has gone out: nothing may wait for it.
+            for choice in request.sequences:
+                if choice.unsent is not None:
+                    self._item(choice)
 
     def scored(self, sequence: TokenSequence, tokens: Sequence[ScoredToken]) -> None:
         """The next tokens of the prompt, in order."""
-        item = self._item(sequence, "")
+        item = self._item(sequence)
         for token in tokens:
             _add_entry(item.input_logprobs, token.token_id, token.logprobs)
 
     def end(self, sequence: TokenSequence, text: str, end: End) -> None:
         """The end of a choice without a token."""
-        item = self._item(sequence, text)
+        item = self._item(sequence)
+        item.text += text
         self._add_counts(item, sequence)
         self._add_end(item, sequence, end)
 
@@ -58,14 +71,16 @@ class Replies:
         """Nothing more is said of it."""
         self._outbox.end(request.sink, request.handle)
 
-    def _item(self, sequence: TokenSequence, text: str) -> pb.Item:
+    def _item(self, sequence: TokenSequence) -> pb.Item:
+        """An item that goes out with this step, begun with what has waited."""
         request = sequence.request
         request.heard = True
         item = self._outbox.item(request.sink)
+        if sequence.unsent is not None:
+            item.MergeFrom(sequence.unsent)
+            sequence.unsent = None
         item.handle = request.handle
         item.choice = sequence.choice
-        if text:
-            item.text = text
         return item
 
     def _add_counts(self, item: pb.Item, sequence: TokenSequence) -> None:

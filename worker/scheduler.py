@@ -1,13 +1,14 @@
 """Who computes what in the next step."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
+from radixgate.worker.chunks import Chunk
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.kv_memory import KvMemory, Prefix
 from radixgate.worker.outbox import Sink
+from radixgate.worker.prefill_pace import PrefillPace
 from radixgate.worker.reserve import DecodeReserve
-from radixgate.worker.sequence import PageCopy, Phase, TokenSequence
+from radixgate.worker.sequence import Phase, TokenSequence
 from radixgate.worker.waiting import WaitingQueue
 
 # A step looks at no more requests that do not fit than this, so that a full pool with thousands
@@ -15,24 +16,6 @@ from radixgate.worker.waiting import WaitingQueue
 _MAX_MISFITS = 4
 # A row of logits is the whole vocabulary: 512 rows of 49k are 100 MB.
 _MOST_SCORED = 512
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """The next tokens of one sequence to go through the model: `count` from `start` on."""
-
-    sequence: TokenSequence
-    start: int
-    count: int
-    prefill: bool
-    samples: bool  # the last token's logits are wanted
-    # Positions of the prompt whose tokens are scored; the row before each has the logits.
-    scored: range = range(0)
-    copy: PageCopy | None = None  # to be done before
-
-    @property
-    def end(self) -> int:
-        return self.start + self.count
 
 
 class Scheduler:
@@ -60,6 +43,7 @@ class Scheduler:
         self._reserve = reserve
         self._chunk = config.chunked_prefill_size
         self._max_prefill = config.max_prefill_tokens
+        self._pace = None if config.itl_slo is None else PrefillPace(config.itl_slo / 1000.0)
         self._max_running = config.max_running_requests
 
     # ------------------------------------------------------------------ comings and goings
@@ -117,6 +101,11 @@ class Scheduler:
         if chunk.prefill:
             self._memory.store(sequence)
             self._owe(sequence, max(0, sequence.prefill_end - sequence.computed))
+
+    def took(self, chunks: Sequence[Chunk], seconds: float) -> None:
+        """The step with these chunks took so long."""
+        if self._pace is not None:
+            self._pace.stepped(chunks, seconds)
 
     def check(self) -> None:
         self._memory.check(self.running)
@@ -183,8 +172,11 @@ class Scheduler:
     def _prefill_budget(self, decode_rows: int) -> int:
         if self._chunk < 0:
             return self._max_prefill
+        budget = self._chunk - decode_rows
+        if self._pace is not None and decode_rows:
+            budget = min(budget, self._pace.tokens())
         # However many decode, prompts go on by a page a step.
-        return min(self._max_prefill, max(self._memory.page_size, self._chunk - decode_rows))
+        return min(self._max_prefill, max(self._memory.page_size, budget))
 
     def _add_prefill(self, chunks: list[Chunk], sequence: TokenSequence, budget: int) -> int:
         """Append the sequence's next chunk if there is one; returns its tokens."""

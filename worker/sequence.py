@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.sampling import SamplingParams
 from radixgate.worker.logits import LogitsProcessor
 from radixgate.worker.outbox import Sink
@@ -108,6 +109,7 @@ class TokenSequence:
         "request",
         "retractions",
         "shared",
+        "unsent",
     )
 
     def __init__(
@@ -134,6 +136,7 @@ class TokenSequence:
         self.owed = 0  # prompt tokens still to be computed, as the load report counts them
         self.passed_over = 0
         self.retractions = 0
+        self.unsent: pb.Item | None = None  # tokens that go out with later ones
         self.admitted_s: float | None = None  # the first time
 
     @property

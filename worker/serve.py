@@ -113,7 +113,8 @@ class _Worker:
             middlewares=[errors_as_json], client_max_size=self._server.max_payload_size
         )
         encoder = PromptEncoder(self._model.tokenizer_bundle)
-        GenerationRoutes(engine, encoder, info, time.time).add_to(app)
+        report_cached = self._server.enable_cache_report
+        GenerationRoutes(engine, encoder, info, time.time, report_cached=report_cached).add_to(app)
         AdminRoutes(
             engine,
             info,

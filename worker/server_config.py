@@ -28,4 +28,7 @@ class ServerConfig:
         4096, help="cache updates kept for gateways that fall behind; beyond it, a snapshot"
     )
     enable_metrics: bool = knob(True, help="serve /metrics")
+    enable_cache_report: bool = knob(
+        True, help="OpenAI's usage says how many prompt tokens were cached"
+    )
     log_level: str = knob("info", help="what is logged", choices=("debug", "info", "warning"))

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from radixgate.worker.chunks import Chunk
 from radixgate.worker.kv_memory import KvMemory, PageCounts
 from radixgate.worker.outbox import Sink
-from radixgate.worker.scheduler import Chunk
 from radixgate.worker.sequence import Request
 
 _DECODE_STEPS = 33  # steps the median is taken of

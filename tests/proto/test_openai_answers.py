@@ -142,3 +142,13 @@ def test_logprobs_of_a_text_completion_are_parallel_arrays() -> None:
         "top_logprobs": [{"A": -1.5}, {"A": -1.5}],
         "text_offset": [0, 1],
     }
+
+
+def test_usage_says_what_was_cached_unless_told_not_to() -> None:
+    for report in (True, False):
+        for stream in (True, False):
+            body = {"prompt": "a", "stream": stream, "stream_options": {"include_usage": True}}
+            context = AnswerContext("r", "m", 0, lambda token: b"", report_cached=report)
+            renderer = parse_completion(body).renderer(context)
+            renderer.item(0, item("Hi", ids=[1], finish="stop", counts=(9, 4, 1)))
+            assert (b'"cached_tokens":4' in renderer.end()) == report

@@ -71,6 +71,8 @@ class Settings(TypedDict, total=False):
     schedule_policy: str
     schedule_conservativeness: float
     radix_eviction_policy: str
+    stream_interval: int
+    itl_slo: float | None
     disable_radix_cache: bool
     debug_checks: bool
 

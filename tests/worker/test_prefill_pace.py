@@ -1,0 +1,69 @@
+"""`--itl-slo`: chunks are as large as the latency of those who decode allows."""
+
+import pytest
+
+from clocks import FakeClock
+from radixgate.errors import ConfigError
+from radixgate.worker.attention import AttentionBackend
+from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.config import EngineConfig
+from small_engine import Ear, SmallEngine
+
+
+def timed(engine: SmallEngine, clock: FakeClock, row_s: float, token_s: float) -> list[float]:
+    """Passes take a time that grows with their rows; returns how long each takes."""
+    took: list[float] = []
+    forward = engine.model.forward
+
+    def slow(batch: ForwardBatch, attention: AttentionBackend) -> object:
+        decodes = sum(b - a == 1 for a, b in zip(batch.q_starts, batch.q_starts[1:], strict=False))
+        prefill = len(batch.token_ids) - decodes
+        took.append(row_s * (decodes > 0) + token_s * prefill)
+        clock.advance(took[-1])
+        return forward(batch, attention)
+
+    engine.model.forward = slow  # type: ignore[method-assign, assignment]
+    return took
+
+
+@pytest.mark.parametrize("slo_ms", [50.0, 100.0])
+def test_a_prefill_beside_decoding_keeps_the_latency(slo_ms: float) -> None:
+    clock = FakeClock()
+    engine = SmallEngine(
+        pages=600, page_size=4, chunked_prefill_size=512, itl_slo=slo_ms, clock=clock
+    )
+    took = timed(engine, clock, row_s=0.020, token_s=0.001)
+    ear = Ear()
+    engine.submit(ear, 1, list(range(40)), max_tokens=200)
+    engine.run_until(lambda: len(ear.ids(1)) == 5)
+    took.clear()
+    engine.submit(ear, 2, [place % 60 for place in range(800)], max_tokens=1)
+    engine.run_until(lambda: ear.finish(2) is not None)
+    assert max(took) <= slo_ms / 1000.0 + 1e-9
+    assert max(took) >= 0.7 * slo_ms / 1000.0, "it uses the room there is"
+
+
+def test_with_nobody_decoding_chunks_are_whole() -> None:
+    engine = SmallEngine(pages=600, chunked_prefill_size=256, itl_slo=1.0)
+    engine.answer([place % 60 for place in range(800)], max_tokens=1)
+    assert engine.model.largest_pass == 256
+
+
+def test_where_the_slo_leaves_no_room_prompts_still_go_on_by_a_page() -> None:
+    clock = FakeClock()
+    engine = SmallEngine(pages=200, chunked_prefill_size=64, itl_slo=5.0, clock=clock)
+    timed(engine, clock, row_s=0.020, token_s=0.001)
+    ear = Ear()
+    engine.submit(ear, 1, [1, 2, 3], max_tokens=100)
+    engine.run_until(lambda: len(ear.ids(1)) == 5)
+    engine.submit(ear, 2, list(range(40)), max_tokens=1)
+    engine.model.largest_pass = 0
+    engine.run_until(lambda: ear.finish(2) is not None)
+    assert engine.model.largest_pass == 1 + 4
+
+
+def test_what_cannot_be_is_an_error_with_both_sides() -> None:
+    with pytest.raises(ConfigError, match="chunked_prefill_size -1"):
+        EngineConfig(itl_slo=50.0, chunked_prefill_size=-1)
+    with pytest.raises(ConfigError, match="over 0"):
+        EngineConfig(itl_slo=0.0)
