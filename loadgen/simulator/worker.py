@@ -8,12 +8,14 @@ from radixgate.fleet.load_report import LoadReport
 from radixgate.loadgen.simulator.block_pool import ROOT, BlockPool
 from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.job import Job
+from radixgate.loadgen.simulator.stride import Stride
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.proto.kv_events import KvEvent, Pending, Settled
 
 
 class SimulatedWorker:
-    """Runs jobs step by step. A step costs O(prompts in it), however many sequences decode.
+    """Runs jobs step by step. A step costs O(prompts in it), however many sequences decode,
+    and steps without prompts are taken many at once.
 
     A job waits until the pool has room for its prompt and all its output; those behind it wait
     too. `on_step` is told what each step changed in the pool, `on_room` that a job gave room back.
@@ -48,7 +50,9 @@ class SimulatedWorker:
         self._ends: list[tuple[int, int, Job]] = []
         self._decode_step_s: float | None = None
         self._prefill_busy_s = 0.0
-        self._stepping = False
+        self._stride: Stride | None = None  # None: nothing runs
+        self._pieces: Sequence[tuple[Job, int]] = ()  # prompts in the step under way
+        self._prefill_share = 0.0  # their part of it
 
     @property
     def requests(self) -> int:
@@ -64,11 +68,14 @@ class SimulatedWorker:
         self._owe(job, job.request.input_tokens - self._cached_tokens(job))
         self._waiting.append(job)
         self.on_events([Pending(job.number, ROOT, job.request.ids)])
-        self.wake()
+        if self._stride is not None:
+            self._interrupt(self._stride)
+        else:
+            self._begin_step()
 
     def wake(self) -> None:
-        """Begin a step if none is under way and there is something to do."""
-        if not self._stepping:
+        """There may be room now for those that wait."""
+        if self._stride is None:
             self._begin_step()
 
     def load_report(self, gateway: int) -> LoadReport:
@@ -98,20 +105,34 @@ class SimulatedWorker:
     # ------------------------------------------------------------ a step
 
     def _begin_step(self) -> None:
+        """One step with prompts in it; else as many as go on until somebody has his last token."""
         pieces = self._plan()
         prefill_tokens = sum(tokens for _, tokens in pieces)
         rows = self.decoding
         if not prefill_tokens and not rows:
             return
-        self._stepping = True
-        seconds = self._engine.step_time(prefill_tokens, rows, self._context_tokens)
-        self.busy_s += seconds
-        # As our worker counts it: a step's time belongs to its rows in equal parts.
-        self._prefill_busy_s += seconds * prefill_tokens / (prefill_tokens + rows)
-        if rows:
-            self._decode_step_s = seconds
-        when = self._timeline.now() + seconds
-        self._timeline.at(when, lambda: self._end_step(pieces))
+        self._stride = Stride(
+            self._timeline.now(),
+            self._engine.step_time(prefill_tokens, rows, self._context_tokens),
+            self._engine.context_token_s * rows,
+            1 if pieces or self._waiting else self._ends[0][0] - self._decode_steps,
+        )
+        self._pieces = pieces
+        self._prefill_share = prefill_tokens / (prefill_tokens + rows)
+        self._end_at(self._stride)
+
+    def _interrupt(self, stride: Stride) -> None:
+        """The step under way is the last of its stride: there is a prompt to begin with."""
+        if stride.steps > 1:
+            self._stride = stride.cut(self._timeline.now())
+            self._end_at(self._stride)
+
+    def _end_at(self, stride: Stride) -> None:
+        def end() -> None:
+            if self._stride is stride:  # else it was cut short, and has ended
+                self._end_step(stride)
+
+        self._timeline.at(stride.ends_s, end)
 
     def _plan(self) -> list[tuple[Job, int]]:
         """Who computes how many prompt tokens in the next step."""
@@ -142,10 +163,17 @@ class SimulatedWorker:
         self._owe(job, request.input_tokens - cached)
         return True
 
-    def _end_step(self, pieces: Sequence[tuple[Job, int]]) -> None:
-        self._stepping = False
-        self._decode_steps += 1
-        self._context_tokens += self.decoding
+    def _end_step(self, stride: Stride) -> None:
+        pieces = self._pieces
+        self._stride = None
+        seconds = stride.ends_s - stride.begins_s
+        self.busy_s += seconds
+        # As our worker counts it: a step's time belongs to its rows in equal parts.
+        self._prefill_busy_s += seconds * self._prefill_share
+        if self.decoding:
+            self._decode_step_s = seconds / stride.steps
+        self._decode_steps += stride.steps
+        self._context_tokens += self.decoding * stride.steps
         room = self._end_decoding()
         settled: list[KvEvent] = []
         for job, tokens in pieces:
