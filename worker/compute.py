@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from radixgate.errors import ConfigError
 from radixgate.log import fields
@@ -20,9 +19,6 @@ from radixgate.worker.model_store import StoredModel
 from radixgate.worker.native_library import NativeLibrary, load_native, native_or_none
 from radixgate.worker.rounding import Arithmetic, KvDtype, WeightsMode
 from radixgate.worker.tensor_files import PlacedTensors
-
-# Half the memory, and no loss that could be measured: see docs/performance.md.
-_AUTO_KV: Final = KvDtype.FP16
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +81,16 @@ def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
         native = native_or_none(cache_dir)
     if backend == "auto":
         backend = "torch" if native is None else "cpu"
-    kv = _AUTO_KV if config.kv_cache_dtype == "auto" else KvDtype(config.kv_cache_dtype)
+    kv = _auto_kv(native) if config.kv_cache_dtype == "auto" else KvDtype(config.kv_cache_dtype)
     arithmetic = Arithmetic(kv, WeightsMode(config.weights))
     _log.info("computing", extra=fields(backend=backend, kv=kv, weights=config.weights))
     return Compute(arithmetic, backend, config.device, native)
+
+
+def _auto_kv(native: NativeLibrary | None) -> KvDtype:
+    """Half the memory, and no loss that could be measured (docs/performance.md).
+
+    Only where sums do not depend on the batch: elsewhere the last bit of a sum decides now and
+    then how a number is rounded, and so a rounding makes more of a difference that was nearly none.
+    """
+    return KvDtype.FP32 if native is None else KvDtype.FP16

@@ -140,6 +140,7 @@ class _FloatPanels:
         each = columns if second is None else columns // 2
         self._panels = torch.empty(-(-rows // each), self.depth, columns)
         self._address = self._panels.data_ptr()
+        native.use_large_pages(self._address, self._panels.nbytes)
         self._linear = native.linear_f32
         other = None if second is None else second.data_ptr()
         native.pack_f32(weight.data_ptr(), other, rows, self.depth, self._address)
@@ -164,6 +165,7 @@ class _QuantPanels:
         size = -(-blocks.rows // each) * native.quant_panel_bytes(self._bits, self.depth)
         self._panels = torch.empty(size, dtype=torch.uint8)
         self._address = self._panels.data_ptr()
+        native.use_large_pages(self._address, size)
         self._linear = native.linear_quant
         other = None if second is None else second.address
         native.pack_quant(self._bits, blocks.address, other, blocks.rows, self.depth, self._address)

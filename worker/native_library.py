@@ -18,6 +18,7 @@ _POINTER: Final = c_void_p
 # Name: result, then parameters; see the sources for what each means.
 _CALLS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rg_panel_columns": (c_int64, ()),
+    "rg_use_large_pages": (None, (_POINTER, c_int64)),
     "rg_pack_f32": (None, (_POINTER, _POINTER, c_int64, c_int64, _POINTER)),
     "rg_linear_f32": (
         None,
@@ -86,6 +87,7 @@ class NativeLibrary:
             raise NativeUnavailable(f"{path} cannot be loaded: {exc}") from exc
         self.path = path
         self.panel_columns: int = library.rg_panel_columns()
+        self.use_large_pages = library.rg_use_large_pages
         self.pack_f32 = library.rg_pack_f32
         self.linear_f32 = library.rg_linear_f32
         self.quant_panel_bytes = library.rg_quant_panel_bytes

@@ -1,6 +1,10 @@
 // What is done to each row by itself between products: norms and rotations.
 #include <omp.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "simd.h"
 
 namespace rg {
@@ -34,6 +38,17 @@ void turn(float* x, const float* cos, const float* sin, int half_size) {
 }  // namespace rg
 
 extern "C" {
+
+// Asks for large pages for memory that was not touched yet: what is read from end to end in each
+// step then costs fewer walks through the page tables. Where there are none, nothing happens.
+void rg_use_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] int64_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    constexpr uintptr_t PAGE = 4096;
+    const uintptr_t start = (reinterpret_cast<uintptr_t>(memory) + PAGE - 1) / PAGE * PAGE;
+    const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + bytes) / PAGE * PAGE;
+    if (end > start) madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+#endif
+}
 
 // RMSNorm of each row, to `out` with rows end to end.
 void rg_norm(const float* x, int64_t stride, int64_t rows, int64_t size, const float* weight, float eps, float* out) {
