@@ -8,7 +8,7 @@ from aiohttp import web
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.worker.engine import Engine
+from radixgate.worker.engine import Engine, EngineStats
 from radixgate.worker.metrics import WorkerMetrics
 
 HEALTH_GENERATE_TIMEOUT_S = 20.0
@@ -39,6 +39,8 @@ class AdminRoutes:
         routes.add_get("/v1/models", self._models)
         routes.add_get("/get_model_info", self._model_info)
         routes.add_get("/get_server_info", self._server_info)
+        routes.add_get("/get_load", self._load)
+        routes.add_get("/v1/loads", self._loads)
         routes.add_get("/flush_cache", self._flush)
         routes.add_post("/flush_cache", self._flush)
         routes.add_post("/abort_request", self._abort)
@@ -122,6 +124,20 @@ class AdminRoutes:
             }
         )
 
+    async def _load(self, http: web.Request) -> web.Response:
+        """SGLang's older form: one element for each replica, and a worker is one."""
+        stats = self._engine.stats()
+        load = {
+            "dp_rank": 0,
+            "num_reqs": stats.running + stats.waiting,
+            "num_waiting_reqs": stats.waiting,
+            "num_tokens": stats.pages.locked * stats.page_size + stats.queued_uncached_tokens,
+        }
+        return web.json_response([load])
+
+    async def _loads(self, http: web.Request) -> web.Response:
+        return web.json_response(loads_body(self._engine.stats(), self._info))
+
     async def _flush(self, http: web.Request) -> web.Response:
         ok, message = await self._engine.flush()
         if not ok:
@@ -150,6 +166,28 @@ class AdminRoutes:
             raise NoWorkerAvailable("the engine is not running")
         if not self._serving():
             raise NoWorkerAvailable("the worker is draining")
+
+
+def loads_body(stats: EngineStats, info: pb.WorkerInfo) -> dict[str, object]:
+    """What /v1/loads says: the one replica, and the sums over all of them."""
+    pages, size, asked = stats.pages, stats.page_size, stats.prompt_tokens_total
+    sums = {
+        "num_running_reqs": stats.running,
+        "num_waiting_reqs": stats.waiting,
+        "num_used_tokens": pages.locked * size,
+    }
+    load = {
+        "dp_rank": 0,
+        **sums,
+        "num_total_tokens": pages.locked * size + stats.queued_uncached_tokens,
+        "max_total_num_tokens": pages.total * size,
+        "token_usage": pages.locked / pages.total,
+        "cache_hit_rate": stats.cached_tokens_total / asked if asked else 0.0,
+        "max_running_requests": info.max_running_requests,
+        "queued_uncached_tokens": stats.queued_uncached_tokens,
+    }
+    total = {**sums, "total_reqs": stats.running + stats.waiting}
+    return {"version": info.version, "dp_rank_count": 1, "loads": [load], "aggregate": total}
 
 
 class _Probe:

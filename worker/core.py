@@ -11,6 +11,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.chunks import Chunk
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.endings import Endings
+from radixgate.worker.idle_check import IdleCheck
 from radixgate.worker.intake import Intake
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
@@ -57,7 +58,8 @@ class EngineCore:
         self._outbox = Outbox()
         self._replies = Replies(self._outbox, clock, config)
         self._tally = Tally()
-        self._endings = Endings(scheduler, changes, self._live, self._replies, self._tally)
+        self._endings = Endings(scheduler, changes, self._live, self._replies, self._tally, clock)
+        self._idle_check = IdleCheck(memory, changes, self._tally)
         self._idle = True
 
     # ------------------------------------------------------------------ commands
@@ -210,7 +212,7 @@ class EngineCore:
         sequence.admitted_s = self._clock.now()
         # The first choice stands for the request: the others find what it has computed.
         if sequence is sequence.request.sequences[0]:
-            self._tally.admitted(sequence.request)
+            self._tally.admitted(sequence.request, sequence.admitted_s)
 
     def _score(self, chunk: Chunk, logits: torch.Tensor) -> None:
         request = chunk.sequence.request
@@ -243,7 +245,7 @@ class EngineCore:
         if isinstance(draw, Exception):
             self._request_failed(sequence.request, draw)
             return
-        self._tally.generated_tokens += 1
+        self._tally.generated(sequence, self._clock.now())
         try:
             text, end = sequence.append(draw.token_id)
             self._replies.token(sequence, draw, text, end)
@@ -279,16 +281,10 @@ class EngineCore:
             return True
         if not self._idle and not scheduler.running and not scheduler.waiting_in_all:
             self._idle = True
-            self._check_idle()
+            self._idle_check.run()
+            if self._config.debug_checks:
+                self.check()
         return False
-
-    def _check_idle(self) -> None:
-        leak = self._memory.idle_leak()
-        if leak is not None:
-            self._tally.leaks += 1
-            _log.error("pages are missing", extra=fields(found=leak))
-        if self._config.debug_checks:
-            self.check()
 
     def _free_rows(self) -> int:
         return max(0, self._config.max_running_requests - len(self._scheduler.running))

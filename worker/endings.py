@@ -1,5 +1,6 @@
 """How choices and requests end: by themselves, by order, or because something failed."""
 
+from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.kv_changes import KvChanges
@@ -21,12 +22,14 @@ class Endings:
         live: LiveRequests,
         replies: Replies,
         tally: Tally,
+        clock: Clock,
     ) -> None:
         self._scheduler = scheduler
         self._changes = changes
         self._live = live
         self._replies = replies
         self._tally = tally
+        self._clock = clock
 
     def end(self, sequence: TokenSequence, end: End) -> None:
         """The choice ends without a further token."""
@@ -44,7 +47,7 @@ class Endings:
         self._changes.settle(request)
         self._live.remove(request)
         self._replies.over(request)
-        self._tally.ended(request)
+        self._tally.ended(request, self._clock.now())
 
     def abort(self, request: Request, message: str) -> None:
         """By order: what has been said so far is the answer."""

@@ -185,6 +185,21 @@ class KvMemory:
             f" {self._cache.locked} locked"
         )
 
+    def repair(self) -> bool:
+        """While nobody runs: make every page free or cached again. O(pages).
+
+        True: the cached prefixes are kept. False: the tree itself was wrong, and was dropped.
+        """
+        try:
+            assert self._cache.locked == 0, "nobody runs, and a prefix is locked"
+            self._cache.check()
+        except AssertionError:
+            self._cache.forget()
+            self._pool.rebuild(())
+            return False
+        self._pool.rebuild(self._cache.pages_held())
+        return True
+
     def check(self, running: Iterable[TokenSequence]) -> None:
         """Each page is free, in the tree, or private to one sequence: exactly one of the three."""
         self._pool.check()

@@ -4,10 +4,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from radixgate.clock import Clock
+from radixgate.worker.latencies import ABOUT
 from radixgate.worker.stats import EngineStats
 
 RATE_WINDOW_S = 10.0
@@ -63,6 +69,13 @@ class WorkerMetrics(Collector):
             counter = CounterMetricFamily(name, about, labels=("model_name",))
             counter.add_metric((self._model,), value)
             yield counter
+        for name, about in ABOUT.items():
+            counts = stats.latencies[name]
+            histogram = HistogramMetricFamily(
+                f"sglang:{name}_seconds", about, labels=("model_name",)
+            )
+            histogram.add_metric((self._model,), counts.cumulative(), counts.total_s)
+            yield histogram
 
     def _gauges(self, stats: EngineStats) -> Iterator[tuple[str, str, float]]:
         pages, size = stats.pages, stats.page_size

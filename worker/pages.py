@@ -1,6 +1,6 @@
 """The pool of KV pages: which page ids are free."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 class PagePool:
@@ -37,6 +37,13 @@ class PagePool:
             assert not self._is_free[page], f"page {page} is freed twice"
             self._is_free[page] = 1
         self._free.extend(pages)
+
+    def rebuild(self, held: Collection[int]) -> None:
+        """Whatever was taken or given back: all but `held` are free. O(total)."""
+        self._is_free = bytearray(b"\x01") * self.total
+        for page in held:
+            self._is_free[page] = 0
+        self._free = [page for page in range(self.total - 1, -1, -1) if self._is_free[page]]
 
     def check(self) -> None:
         """Every free page stands in the list once, and no other does. O(total)."""

@@ -167,10 +167,14 @@ class RadixCache:
         assert self.locked == 0, f"{self.locked} pages are in use"
         for node in self._nodes():
             self._pool.give_back(node.pages)
+        self.forget()
+
+    def forget(self) -> None:
+        """As if it were new: for a tree in which something is wrong. The pages are the caller's."""
         self._roots.clear()
         self._line.clear()
         self.version += 1
-        self.evictable = 0
+        self.evictable = self.locked = 0
 
     def check(self) -> None:
         """Counters, locks, the line for eviction and the shape of the tree agree. O(tree)."""

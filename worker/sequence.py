@@ -49,6 +49,7 @@ class Request:
     cached_tokens: int | None = None
     pending: bool = False  # its blocks are announced and not settled
     heard: bool = False  # an item has gone out
+    first_token: bool = False  # one of its choices has had it
     aborted: bool = False
     sequences: list["TokenSequence"] = field(default_factory=list)
 
@@ -98,6 +99,7 @@ class TokenSequence:
         "copy",
         "found",
         "ids",
+        "last_token_s",
         "node",
         "output",
         "owed",
@@ -137,6 +139,7 @@ class TokenSequence:
         self.passed_over = 0
         self.retractions = 0
         self.unsent: pb.Item | None = None  # tokens that go out with later ones
+        self.last_token_s: float | None = None  # None: it has had none
         self.admitted_s: float | None = None  # the first time
 
     @property

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from radixgate.worker.chunks import Chunk
+from radixgate.worker.histogram import HistogramCounts
 from radixgate.worker.kv_memory import KvMemory, PageCounts
+from radixgate.worker.latencies import Latencies
 from radixgate.worker.outbox import Sink
-from radixgate.worker.sequence import Request
+from radixgate.worker.sequence import Request, TokenSequence
 
 _DECODE_STEPS = 33  # steps the median is taken of
 
@@ -37,6 +39,7 @@ class EngineStats:
     retractions_total: int
     evicted_tokens_total: int
     failed_steps_total: int  # forward passes that raised
+    latencies: Mapping[str, HistogramCounts]  # by the names of `latencies.ABOUT`
     leaks_total: int  # times that pages were missing when nobody ran: a bug, see the log
 
 
@@ -56,18 +59,25 @@ class Tally:
     generated_tokens: int = 0
     failed_steps: int = 0
     leaks: int = 0
+    latencies: Latencies = field(default_factory=Latencies)
     decode_steps_s: "deque[float]" = field(default_factory=lambda: deque(maxlen=_DECODE_STEPS))
 
-    def admitted(self, request: Request) -> None:
+    def admitted(self, request: Request, now_s: float) -> None:
         """For the first time: a retry or a return after a retraction is no new lookup."""
+        self.latencies.admitted(request, now_s)
         self.prompt_tokens += request.prompt_tokens
         self.cached_tokens += request.cached_tokens or 0
 
-    def ended(self, request: Request) -> None:
+    def generated(self, sequence: TokenSequence, now_s: float) -> None:
+        self.generated_tokens += 1
+        self.latencies.token(sequence, now_s)
+
+    def ended(self, request: Request, now_s: float) -> None:
         if request.aborted:
             self.aborted += 1
         else:
             self.finished += 1
+            self.latencies.ended(request, now_s)
 
     def stepped(self, chunks: Sequence[Chunk], seconds: float) -> None:
         prefill = sum(chunk.count for chunk in chunks if chunk.prefill)
@@ -115,5 +125,6 @@ class Tally:
             retractions_total=retractions_total,
             evicted_tokens_total=memory.evicted_tokens_total,
             failed_steps_total=self.failed_steps,
+            latencies=self.latencies.snapshot(),
             leaks_total=self.leaks,
         )
