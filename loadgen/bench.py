@@ -90,6 +90,8 @@ def run_bench(
     study = study or StudyConfig()
     if (study.sweep or study.find_goodput) and config.arrives in ("trace", "rl-step"):
         raise ConfigError(f"--arrival {config.arrives} has no rate to vary")
+    if (study.sweep or study.find_goodput) and config.schedule_from is not None:
+        raise ConfigError("--schedule-from has times of its own, so no rate to vary")
     try:
         if study.sweep:
             return run_sweep(config, study, bench.measured)

@@ -116,6 +116,9 @@ class BenchConfig:
     output_file: str | None = knob(None, help="append one JSON line of results; none: do not")
     output_details: bool = knob(False, help="that line also holds the figures of each request")
     schedule_file: str | None = knob(None, help="write the schedule there; none: do not")
+    schedule_from: str | None = knob(
+        None, help="play this schedule, written before, instead of making one; none: make one"
+    )
     tag: str | None = knob(None, help="free text in the result line; none: nothing")
     output_folder: str | None = knob(
         None, help="folder for run.json, requests.jsonl, fleet.jsonl and the reports; none: none"
@@ -182,9 +185,9 @@ class BenchConfig:
     @property
     def open_loop(self) -> bool:
         """The requests have intended times of their own."""
-        return self.arrives == "trace" or (
-            self.arrives != "rl-step" and math.isfinite(self.request_rate)
-        )
+        if self.schedule_from is not None or self.arrives == "trace":
+            return True
+        return self.arrives != "rl-step" and math.isfinite(self.request_rate)
 
     @property
     def arrives(self) -> str:

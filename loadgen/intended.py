@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ArrivalConfig, arrival_times
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.datasets.by_name import planned_prompts
-from radixgate.loadgen.schedule import PlannedPrompt, Schedule, plan, stream_of
+from radixgate.loadgen.schedule import (
+    PlannedPrompt,
+    Schedule,
+    from_lines,
+    plan,
+    stream_of,
+)
 from radixgate.loadgen.workload_config import WorkloadConfig
 
 
@@ -22,6 +29,8 @@ def schedule_of(
     Sessions arrive at the configured rate. A later turn is meant for its session's time, which
     leaves it to the turn before and the think time.
     """
+    if config.schedule_from is not None:
+        return _written(Path(config.schedule_from))
     prompts = planned_prompts(config, workload or WorkloadConfig())
     return scheduled(prompts, config, shape or ArrivalConfig())
 
@@ -46,6 +55,13 @@ def scheduled(
     return plan(
         prompts, [time_of[_session(place, planned)] for place, planned in enumerate(prompts)]
     )
+
+
+def _written(path: Path) -> Schedule:
+    try:
+        return from_lines(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"--schedule-from {path}: {error.strerror}") from error
 
 
 def _trace_times(

@@ -162,6 +162,21 @@ async def test_the_search_stops_where_a_slow_server_fails(
         assert "even 100 sessions/s does not keep" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+async def test_a_schedule_that_was_written_is_played_again_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.jsonl"
+    sent: list[list[bytes]] = []
+    for settings in ({"schedule_file": str(path)}, {"schedule_from": str(path), "seed": 9}):
+        async with TimedServer(gateway) as server:
+            there = config(server.url, extra_request_body='{"sampling_params": {}}', **settings)
+            assert await bench(there) == 0
+        texts = [asked.body["text"].encode() for asked in server.asked]
+        sent.append(sorted(texts))
+    assert sent[0] == sent[1]
+    with pytest.raises(ConfigError, match=r"gone.jsonl: No such file"):
+        schedule_of(config("http://h", schedule_from=str(tmp_path / "gone.jsonl")))
+
+
 def test_a_search_needs_an_objective_and_a_rate_to_vary() -> None:
     with pytest.raises(ConfigError, match="needs --goodput"):
         run_bench(config("http://h"), study=StudyConfig(find_goodput=True))
