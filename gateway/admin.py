@@ -12,9 +12,12 @@ import msgspec
 from aiohttp import web
 
 from radixgate import __version__
-from radixgate.errors import NoWorkerAvailable, RequestError
+from radixgate.errors import ConfigError, NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet
+from radixgate.gateway.access_config import check_key
+from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.worker_rows import worker_row
@@ -33,12 +36,14 @@ class Admin:
     fleet: Fleet
     metrics: GatewayMetrics
     policy: str
+    keys: KeyRing
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
 
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
-            client_max_size=max_body_bytes, middlewares=[close_after_answer, errors_as_json]
+            client_max_size=max_body_bytes,
+            middlewares=[close_after_answer, errors_as_json, key_check(self.keys)],
         )
         app.add_routes(
             [
@@ -76,7 +81,8 @@ class Admin:
         return web.Response(body=self.metrics.exposition(), headers={"content-type": _METRICS_TYPE})
 
     async def models(self, request: web.Request) -> web.Response:
-        names = sorted({one.identity.model for one in self.workers.ready() if one.identity})
+        served = {one.identity.model for one in self.workers.ready() if one.identity}
+        names = sorted(request[CALLER].models_of(served))
         data = [
             {
                 "id": name,
@@ -125,10 +131,15 @@ class Admin:
         return _json(worker_row(self._named(request), self.fleet))
 
     async def add_worker(self, request: web.Request) -> web.Response:
-        url = Fields(decode_object(await request.read())).text("url")
+        order = Fields(decode_object(await request.read()))
+        url, key = order.text("url"), order.text("api_key")
         if not url:
             raise RequestError('url is missing: {"url": "http://host:port"}', param="url")
-        return _json(worker_row(self.workers.add(url), self.fleet))
+        try:
+            check_key("api_key", key)
+        except ConfigError as error:
+            raise RequestError(error.message, param="api_key") from error
+        return _json(worker_row(self.workers.add(url, key), self.fleet))
 
     async def remove_worker(self, request: web.Request) -> web.Response:
         member = self.workers.remove(self._named(request).address.id)

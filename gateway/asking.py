@@ -1,6 +1,7 @@
 """From a request's JSON to what the fleet is asked: model, prompt, and the prompt's block ids."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import msgspec
@@ -10,6 +11,7 @@ from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attempt import PromptTokens
+from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.proto.blocks import byte_chain, root_id
 from radixgate.proto.fields import decode_object
@@ -66,38 +68,43 @@ class Asking:
         self._fleet = fleet
         self._prompts = prompts
 
-    def read(self, path: bytes, body: bytes) -> Question | None:
+    def read(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question | None:
         """None: workers of ours serve the model, so that `read_own` is the way.
 
+        What the caller may not use is to it as if it were not there.
         Raises RequestError naming the field, UnknownModel, or NoWorkerAvailable.
         """
         try:
             request = read_foreign(path, body)
         except RequestError:
             # The parser for our own workers has the last word about what is for them.
-            if self._has_own(self._model_of(decode_object(body).get("model"))):
+            if self._has_own(self._model_of(decode_object(body).get("model"), caller)):
                 return None
             raise
-        model = self._model_of(request.model)
+        model = self._model_of(request.model, caller)
         keys = self._fleet.mirrors_of(model)
         if any(key.unit != BYTES for key in keys):
             return None
         prompt = request.prompt
+        salt = _salt(caller, request.salt)
         ask = Ask(
             model=model,
             prompt_tokens=max(1, len(prompt) // BYTES_A_TOKEN),
-            blocks=_byte_blocks(keys, model, request.salt, prompt),
+            blocks=_byte_blocks(keys, model, salt, prompt),
             session=request.session or conversation_of(prompt),
+            tenant=caller.tenant,
             priority=request.priority,
             fingerprint=xxh3_64_intdigest(prompt),
         )
         return Question(ask)
 
-    async def read_own(self, path: bytes, body: bytes) -> Question:
+    async def read_own(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question:
         """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
         values = decode_object(body)
-        model = self._model_of(values.get("model"))
+        model = self._model_of(values.get("model"), caller)
         generation = _PARSERS[path](values)
+        if caller.salted:
+            generation = replace(generation, salt=_salt(caller, generation.salt))
         first = generation.prompts[0].routing_bytes()
         keys = self._fleet.mirrors_of(model)
         by_tokens = [key for key in keys if key.unit != BYTES]
@@ -108,6 +115,7 @@ class Asking:
             prompt_tokens=prompt.total,
             blocks={**_byte_blocks(by_bytes, model, generation.salt, first), **blocks},
             session=generation.session or conversation_of(first),
+            tenant=caller.tenant,
             priority=generation.priority,
             fingerprint=xxh3_64_intdigest(first),
         )
@@ -116,14 +124,15 @@ class Asking:
     def _has_own(self, model: str) -> bool:
         return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
 
-    def _model_of(self, name: object) -> str:
+    def _model_of(self, name: object, caller: Caller) -> str:
         """The model to route by. Raises UnknownModel, RequestError, or NoWorkerAvailable."""
-        models = self._fleet.models()
+        served = self._fleet.models()
+        models = caller.models_of(served)
         if isinstance(name, str) and name in models:
             return name
         if name is not None and not isinstance(name, str):
             raise RequestError("model must be a string", param="model")
-        if not models:
+        if not served:
             raise NoWorkerAvailable("no worker has joined yet")
         known = ", ".join(sorted(models))
         if name is not None:
@@ -132,10 +141,14 @@ class Asking:
                 param="model",
                 code="model_not_found",
             )
-        if len(models) > 1:
-            raise RequestError(f"name a model: {known}", param="model")
+        if len(models) != 1:
+            raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
         (only,) = models
         return only
+
+
+def _salt(caller: Caller, given: str | None) -> str | None:
+    return caller.salt((given or "").encode()) or given
 
 
 def _byte_blocks(keys: Sequence[MirrorKey], model: str, salt: str | None, prompt: bytes) -> Blocks:

@@ -40,6 +40,7 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
     path: bytes  # the target up to the query, as the client wrote it
     query: bytes  # without the question mark; empty if there is none
     forwarded: bytes  # header lines that a worker may see, names in lower case, values as they came
+    authorization: bytes  # the client's, as a line, for a worker without a key; empty: not for any
     body: bytes
     request_id: str
     generation: GenerationRequest | None = None  # None: no worker of ours serves the model

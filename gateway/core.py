@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from radixgate.clock import Clock
-from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.config import GatewayConfig
@@ -13,6 +12,7 @@ from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.worker_choice import WorkerChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PatienceRule:
 class Core:
     """Passed to every exchange; read only but for what its parts own."""
 
-    fleet: Fleet
+    choice: WorkerChoice
     asking: Asking
     clients: Mapping[str, WorkerClient]  # by worker id; changes as workers come and go
     on_worker_failed: Callable[[str], None]  # it is worth a health check now
@@ -43,3 +43,4 @@ class Core:
     clock: Clock
     rng: random.Random
     request_ids: RequestIds
+    passes_authorization: bool = True  # the gateway has no keys: what a client sends is a worker's

@@ -9,14 +9,16 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 import asyncio
 import logging
 
-from radixgate.errors import NoWorkerAvailable, RadixgateError, WorkerFailed
+from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
+from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.salted_body import salted_body
 
 _log = logging.getLogger(__name__)
 
@@ -27,9 +29,11 @@ class Forwarder:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
+    def generate(
+        self, head: RequestHead, body: bytes, downstream: Downstream, caller: Caller = ANYONE
+    ) -> Attempt:
         """Begin to answer; callbacks may come before this returns."""
-        exchange = Exchange(self._core, head, body, downstream)
+        exchange = Exchange(self._core, head, body, downstream, caller)
         exchange.begin()
         return exchange
 
@@ -42,6 +46,7 @@ class Exchange:
         "_attempt",
         "_backoff",
         "_body",
+        "_caller",
         "_core",
         "_failure",
         "_head",
@@ -56,8 +61,11 @@ class Exchange:
         "deadline",
     )
 
-    def __init__(self, core: Core, head: RequestHead, body: bytes, client: Downstream) -> None:
+    def __init__(
+        self, core: Core, head: RequestHead, body: bytes, client: Downstream, caller: Caller
+    ) -> None:
         self.deadline = NEVER
+        self._caller = caller
         self._core = core
         self._head = head
         self._body = body
@@ -80,7 +88,7 @@ class Exchange:
         core = self._core
         core.deadlines.watch(self)
         try:
-            question = core.asking.read(self._head.path, self._body)
+            question = core.asking.read(self._head.path, self._body, self._caller)
             if question is not None:
                 self._ask(question)
                 return
@@ -169,7 +177,7 @@ class Exchange:
 
     async def _read_own(self) -> None:
         try:
-            question = await self._core.asking.read_own(self._head.path, self._body)
+            question = await self._core.asking.read_own(self._head.path, self._body, self._caller)
         except RadixgateError as error:
             self._fail(error)
         except Exception:
@@ -186,19 +194,28 @@ class Exchange:
             path=head.path,
             query=head.query,
             forwarded=head.forwarded,
-            body=self._body,
+            authorization=self._authorization(),
+            body=salted_body(self._body, self._caller),
             request_id=self._request_id,
             generation=question.generation,
             progress=question.progress(),
         )
         self._dispatch()
 
+    def _authorization(self) -> bytes:
+        given = self._head.authorization
+        if given is None or not self._core.passes_authorization:
+            return b""
+        return b"authorization: %b\r\n" % given
+
     def _dispatch(self) -> None:
         core, request = self._core, self._request
         assert request is not None
         self._backoff = None
         try:
-            lease = self._lease_worker()
+            assert self._question is not None
+            ask = self._question.ask
+            lease = core.choice.lease(ask, self._tried, own_only=self._continues)
         except RadixgateError as error:
             self._no_worker(error)
             return
@@ -216,23 +233,6 @@ class Exchange:
         self._attempt = core.clients[worker_id].start(request, self)
         if self._paused:
             self.pause()
-
-    def _lease_worker(self) -> Lease:
-        """A worker not tried before, while there is one; after that, any that is ready."""
-        fleet, question = self._core.fleet, self._question
-        assert question is not None
-        if not self._tried:
-            return fleet.lease(question.ask)
-        never = self._foreign_workers() if self._continues else ()
-        try:
-            return fleet.lease(question.ask, (*self._tried, *never))
-        except NoWorkerAvailable:
-            return fleet.lease(question.ask, never)
-
-    def _foreign_workers(self) -> tuple[str, ...]:
-        """They cannot go on from another's tokens."""
-        workers = (view.identity for view in self._core.fleet.workers())
-        return tuple(worker.id for worker in workers if worker.kind == "http")
 
     @property
     def _continues(self) -> bool:

@@ -16,13 +16,17 @@ from radixgate.gateway.core import Core, PatienceRule
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.exchange import Forwarder
 from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.gatekeeper import generator_of
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.http_front import Front
+from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.request_reader import FrontLimits
 from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.worker_factories import worker_factories
 from radixgate.gateway.worker_rows import worker_gauges
 from radixgate.gateway.workers import Workers
@@ -35,19 +39,33 @@ class Gateway:
     """Made, then `start`ed on a running loop; ended by `drain` and `stop`, or by `stop` alone."""
 
     def __init__(
-        self, config: GatewayConfig, policy: Policy, clock: Clock, rng: random.Random
+        self,
+        config: GatewayConfig,
+        policy: Policy,
+        clock: Clock,
+        rng: random.Random,
+        rules: GatewayRules = NO_RULES,
     ) -> None:
         self._config = config
+        keys = KeyRing.of(rules.access)
         self._deadlines = Deadlines(clock)
         self.fleet = Fleet(policy, clock, rng)
         prompts = PromptTokenizer()
-        factories = worker_factories(config, self.fleet, prompts, self._deadlines, clock, rng)
+        factories = worker_factories(
+            config,
+            self.fleet,
+            prompts,
+            self._deadlines,
+            clock,
+            rng,
+            rules.access.worker_api_key,
+        )
         self.workers = Workers(
             self.fleet, factories, HealthRule.of(config), config.shutdown_grace_period_secs
         )
         self.metrics = GatewayMetrics(lambda: worker_gauges(self.workers, self.fleet))
         core = Core(
-            fleet=self.fleet,
+            choice=WorkerChoice(self.fleet),
             asking=Asking(self.fleet, prompts),
             clients=self.workers.clients,
             on_worker_failed=self.workers.check_soon,
@@ -59,11 +77,12 @@ class Gateway:
             clock=clock,
             rng=rng,
             request_ids=RequestIds(rng),
+            passes_authorization=not keys.used,
         )
-        self._forwarder = Forwarder(core)
+        self._generator = generator_of(Forwarder(core), core, keys)
         self._clock = clock
         self._admin = Admin(
-            self.workers, self.fleet, self.metrics, config.policy, started_at=time.time()
+            self.workers, self.fleet, self.metrics, config.policy, keys, started_at=time.time()
         )
         self._runner: web.AppRunner | None = None
         self._front: Front | None = None
@@ -82,7 +101,7 @@ class Gateway:
         make_admin = self._runner.server
         assert make_admin is not None
         self._front = Front(
-            self._forwarder,
+            self._generator,
             make_admin,
             HOT_PATHS,
             FrontLimits(config.max_payload_size),

@@ -15,8 +15,15 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     )
 )
-# Set anew towards the worker: its address, the length of what is sent, and the request's name.
-_NOT_UPSTREAM = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"x-request-id"}
+# Set anew towards the worker: its address, the length of what is sent, the request's name, and the
+# credentials, which are not the same for every worker.
+_NOT_UPSTREAM = _HOP_BY_HOP | {
+    b"authorization",
+    b"host",
+    b"content-length",
+    b"expect",
+    b"x-request-id",
+}
 # Set by the gateway towards the client.
 _NOT_DOWNSTREAM = _HOP_BY_HOP | {
     b"x-request-id",

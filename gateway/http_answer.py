@@ -35,6 +35,8 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
     headers = [JSON, (b"content-length", b"%d" % len(body))]
     if error.retry_after_s is not None:
         headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after_s)))
+    if error.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     return error.status, headers, body
 
 

@@ -110,6 +110,10 @@ class GatewayMetrics(Collector):
         self.requests[outcome] += 1
         self.duration.observe(seconds)
 
+    def turned_away(self, outcome: FinalOutcome) -> None:
+        """A request was answered before it was in flight."""
+        self.requests[outcome] += 1
+
     def answered(self, counts: AnswerCounts) -> None:
         """Add what a whole answer said; what it did not say adds nothing."""
         self.prompt_tokens += counts.prompt or 0

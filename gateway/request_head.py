@@ -41,7 +41,8 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
     method: bytes
     path: bytes  # of the target, up to the query
     query: bytes
-    forwarded: bytes  # the header lines that a worker may see, ready to be sent
+    forwarded: bytes  # the header lines that any worker may see, ready to be sent
+    authorization: bytes | None  # not among them
     request_id: str | None  # as the client gave it; None: it gave none that is fit
     http11: bool
     keep_alive: bool
@@ -72,7 +73,16 @@ class _HeadReader:
             noted[name] = noted[name] + b"," + value if name in noted else value
 
 
-_OF_NOTE = frozenset((b"connection", b"content-length", b"transfer-encoding", b"expect", b"host"))
+_OF_NOTE = frozenset(
+    (
+        b"authorization",
+        b"connection",
+        b"content-length",
+        b"transfer-encoding",
+        b"expect",
+        b"host",
+    )
+)
 
 
 def read_head(block: bytes) -> RequestHead:
@@ -100,6 +110,7 @@ def read_head(block: bytes) -> RequestHead:
         path=path,
         query=query,
         forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers)]),
+        authorization=noted.get(b"authorization"),
         request_id=fit_request_id(reader.headers),
         http11=http11,
         keep_alive=_keeps_alive(noted.get(b"connection"), http11),

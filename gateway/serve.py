@@ -11,11 +11,14 @@ from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.rules import NO_RULES, GatewayRules, warn_if_open
 from radixgate.policies.registry import PolicyConfigs, make_policy
 from radixgate.ready_lines import gateway_ready
 
 
-def run_gateway(config: GatewayConfig, policies: PolicyConfigs | None = None) -> int:
+def run_gateway(
+    config: GatewayConfig, policies: PolicyConfigs | None = None, rules: GatewayRules = NO_RULES
+) -> int:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once. The exit code.
 
     Raises ConfigError if the settings cannot work.
@@ -23,7 +26,8 @@ def run_gateway(config: GatewayConfig, policies: PolicyConfigs | None = None) ->
     rng = random.Random(config.seed)
     clock = SystemClock()
     policy = make_policy(config.policy, clock, rng, policies)
-    gateway = Gateway(config, policy, clock, rng)
+    gateway = Gateway(config, policy, clock, rng, rules)
+    warn_if_open(config.host, rules.access)
     return uvloop.run(_serve(gateway, config))
 
 

@@ -40,8 +40,9 @@ async def fetch(
     collector = _Collector(pool)
     head = (
         f"{method} {path} HTTP/1.1\r\nhost: {pool.url.removeprefix('http://')}\r\n"
-        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    ).encode()
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    ).encode() + pool.credentials
+    head += b"\r\n"
     connection: UpstreamConnection | None = None
     try:
         async with asyncio.timeout(timeout_s):

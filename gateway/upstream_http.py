@@ -208,9 +208,12 @@ class UpstreamPool:
         deadlines: Deadlines,
         max_idle: int,
         idle_timeout_s: float,
+        credentials: bytes = b"",
     ) -> None:
+        """`credentials`: the header line that every request to this worker carries; empty: none."""
         self.host = host
         self.port = port
+        self.credentials = credentials
         self._clock = clock
         self.deadline = NEVER  # of the connection that has been idle for longest
         self._deadlines = deadlines

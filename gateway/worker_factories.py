@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 
 from radixgate.clock import Clock
+from radixgate.errors import RequestError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
@@ -24,11 +25,15 @@ def worker_factories(
     deadlines: Deadlines,
     clock: Clock,
     rng: random.Random,
+    worker_api_key: str | None,
 ) -> Mapping[str, WorkerFactory]:
-    """What makes a handle for `grpc://` (ours) and for `http://` (any other)."""
+    """What makes a handle for `grpc://` (ours) and for `http://` (any other).
+
+    `worker_api_key` is for those of the latter that are added without a key of their own.
+    """
     timeout_s = config.health_check_timeout_secs
 
-    def http_pool(host: str, port: int) -> UpstreamPool:
+    def http_pool(host: str, port: int, credentials: bytes = b"") -> UpstreamPool:
         return UpstreamPool(
             host,
             port,
@@ -36,6 +41,7 @@ def worker_factories(
             deadlines=deadlines,
             max_idle=config.worker_idle_connections,
             idle_timeout_s=config.worker_idle_timeout_secs,
+            credentials=credentials,
         )
 
     parts = GrpcWorkerParts(
@@ -49,12 +55,17 @@ def worker_factories(
         rng=rng,
     )
 
-    def own(address: WorkerAddress) -> WorkerHandle:
+    def own(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
+        if api_key is not None:
+            raise RequestError("a grpc:// worker takes no api_key", param="api_key")
         return GrpcWorker(address, parts)
 
-    def foreign(address: WorkerAddress) -> WorkerHandle:
-        pool = http_pool(address.host, address.port)
+    def foreign(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
+        key = api_key or worker_api_key
+        credentials = b"authorization: Bearer %b\r\n" % key.encode("ascii") if key else b""
+        pool = http_pool(address.host, address.port, credentials)
         client = HttpWorkerClient(pool, config.worker_connect_timeout_secs)
-        return ForeignWorker(address, client, http_pool(address.host, address.port), timeout_s)
+        questions = http_pool(address.host, address.port, credentials)
+        return ForeignWorker(address, client, questions, timeout_s)
 
     return {"grpc": own, "http": foreign}

@@ -52,6 +52,9 @@ class WorkerHandle(WorkerProbe, Protocol):
 class WorkerFactory(Protocol):
     """Makes a handle for an address; one a URL scheme."""
 
-    def __call__(self, address: WorkerAddress) -> WorkerHandle:
-        """Connects to nothing yet."""
+    def __call__(self, address: WorkerAddress, api_key: str | None) -> WorkerHandle:
+        """Connects to nothing yet. `api_key`: what this worker is asked with, on every call.
+
+        Raises RequestError if such a worker takes no key.
+        """
         ...

@@ -37,11 +37,12 @@ class HttpWorkerClient:
 
     def render_head(self, request: FrontRequest) -> bytes:
         target = request.path + b"?" + request.query if request.query else request.path
-        return b"%b %b HTTP/1.1\r\n%b%bx-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
+        return b"%b %b HTTP/1.1\r\n%b%b%bx-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
             request.method,
             target,
             self._host_line,
             request.forwarded,
+            self.pool.credentials or request.authorization,
             request.request_id.encode("ascii"),
             len(request.body),
         )
@@ -109,6 +110,10 @@ class HttpAttempt:
 
     def on_response(self, status: int, headers: Headers) -> None:
         if self._downstream is None:
+            return
+        if status == 401 and self._client.pool.credentials:
+            # The key is ours: the client has given no wrong one, and could not mend it.
+            self.fail(self._client.pool.failure("it does not take the key it is asked with"))
             return
         self._reader = _reader_for(status, headers)
         self._downstream.on_head(status, hop_headers.to_client(headers))

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from radixgate.errors import RequestError, WorkerFailed, WorkerUnreachable
 from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
@@ -42,6 +43,7 @@ class Member:
     checking: asyncio.Task[None] | None = None
     running: asyncio.Task[None] | None = None
     leaving: asyncio.Task[None] | None = None
+    api_key_digest: bytes = b""  # of the key it was added with; empty: with none
 
 
 class Workers:
@@ -76,19 +78,26 @@ class Workers:
             raise UnknownWorker(f"there is no worker {name!r:.200}", param="worker")
         return member
 
-    def add(self, url: str) -> Member:
+    def add(self, url: str, api_key: str | None = None) -> Member:
         """Add by URL; one that is there already is returned as it is. Raises RequestError."""
         address = self._address(url)
+        digest = b"" if api_key is None else sha256(api_key.encode()).digest()
         member = self._members.get(address.id)
         if member is not None and member.address != address:
             raise RequestError(
                 f"{address.id} is a worker already, as {member.address.url}", param="url"
             )
         if member is not None and member.leaving is None:
+            if digest not in (b"", member.api_key_digest):
+                raise RequestError(
+                    f"{address.id} is a worker already, with another key or none: remove it first",
+                    param="api_key",
+                )
             return member
         if member is not None:
             self._drop(member)
-        member = Member(address, self._factories[address.scheme](address), Pulse(self._rule))
+        handle = self._factories[address.scheme](address, api_key)
+        member = Member(address, handle, Pulse(self._rule), api_key_digest=digest)
         self._members[address.id] = member
         member.checking = asyncio.create_task(self._check(member))
         return member

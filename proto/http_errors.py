@@ -40,6 +40,8 @@ def error_response(error: RadixgateError) -> web.Response:
     headers = {}
     if error.retry_after_s is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after_s)))
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
     return web.Response(
         body=error_body(error),
         status=error.status,

@@ -8,8 +8,10 @@ from radixgate import log
 from radixgate.configs.command import Command
 from radixgate.configs.load import Settings, load
 from radixgate.errors import ConfigError, RadixgateError
+from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
+from radixgate.gateway.rules import GatewayRules
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.compare.config import CompareConfig
@@ -68,7 +70,8 @@ def _policy_configs(settings: Settings) -> PolicyConfigs:
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
-    return run_gateway(settings.of(GatewayConfig), _policy_configs(settings))
+    rules = GatewayRules(settings.of(AccessConfig))
+    return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
 
 
 def _bench(settings: Settings) -> int:
@@ -138,7 +141,7 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "gateway",
                 "The front door: one address for a fleet of workers.",
-                {"gateway": GatewayConfig, **_POLICY_SECTIONS},
+                {"gateway": GatewayConfig, "access": AccessConfig, **_POLICY_SECTIONS},
                 GATEWAY_REFUSED,
             ),
             _gateway,

@@ -43,6 +43,18 @@ class UnknownModel(RequestError):
     status = 404
 
 
+class Unauthorized(RequestError):
+    """No key, or one that is not known."""
+
+    status = 401
+
+
+class Forbidden(RequestError):
+    """A known key that does not open this."""
+
+    status = 403
+
+
 class PayloadTooLarge(RequestError):
     """The body is over the configured limit."""
 
@@ -76,6 +88,18 @@ class QueueFull(RadixgateError):
     status = 503
     kind = "service_unavailable"
     retry_after_s = 1.0
+
+
+class TooManyRequests(RadixgateError):
+    """The gateway takes no more for now, of this tenant or at all; the client may retry."""
+
+    status = 429
+    kind = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class WorkerFailed(GatewayError):

@@ -9,6 +9,7 @@ from radixgate.clock import SystemClock
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.registry import PolicyConfigs, make_policy
 from raw_client import Answer, ask, request
@@ -49,11 +50,14 @@ class SmallGateway:
     async def post(self, path: str, body: bytes | object, *headers: str) -> Answer:
         return await ask(self.port, request(path, body, headers=headers))
 
-    async def get(self, path: str) -> Answer:
-        return await ask(self.port, request(path, method="GET"))
+    async def get(self, path: str, *headers: str) -> Answer:
+        return await ask(self.port, request(path, method="GET", headers=headers))
 
-    async def delete(self, path: str) -> Answer:
-        return await ask(self.port, request(path, method="DELETE"))
+    async def put(self, path: str, body: object, *headers: str) -> Answer:
+        return await ask(self.port, request(path, body, method="PUT", headers=headers))
+
+    async def delete(self, path: str, *headers: str) -> Answer:
+        return await ask(self.port, request(path, method="DELETE", headers=headers))
 
     async def counter(self, name: str, **labels: str) -> float:
         """A sample of /metrics; 0 if it is not there."""
@@ -78,6 +82,7 @@ def chat_body(text: str = "hi", **fields: object) -> dict[str, Any]:
 async def small_gateway(
     workers: Sequence[ScriptedWorker] = (),
     cache_aware: CacheAwareConfig | None = None,
+    rules: GatewayRules = NO_RULES,
     **knobs: object,
 ) -> AsyncIterator[SmallGateway]:
     """A gateway over `workers`, all of them ready; `knobs` over QUICK."""
@@ -86,7 +91,7 @@ async def small_gateway(
     config = GatewayConfig(**settings)
     rng, clock = random.Random(config.seed), SystemClock()
     configs = PolicyConfigs(cache_aware or CacheAwareConfig())
-    gateway = Gateway(config, make_policy(config.policy, clock, rng, configs), clock, rng)
+    gateway = Gateway(config, make_policy(config.policy, clock, rng, configs), clock, rng, rules)
     await gateway.start()
     try:
         small = SmallGateway(gateway)

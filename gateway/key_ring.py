@@ -1,0 +1,93 @@
+"""The keys that open the gateway: kept as digests, compared in constant time, never shown."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+
+from radixgate.errors import Unauthorized
+from radixgate.gateway.access_config import AccessConfig
+from radixgate.gateway.caller import ANYONE, Caller
+from radixgate.gateway.keys_file import KeyEntry, read_keys_file
+
+_SCHEME = "bearer"
+_SHORT = 8  # bytes of a digest that find its entry; the whole is then compared in constant time
+
+
+class KeyRing:
+    """Tells callers by their Authorization header. Without any key everybody is an admin."""
+
+    def __init__(self, callers: Mapping[bytes, Caller], *, open_to_all: bool) -> None:
+        """`callers` by the SHA-256 of their key; `open_to_all`: only admin routes need one."""
+        self._callers = {digest[:_SHORT]: (digest, callers[digest]) for digest in callers}
+        self._nobody = None if not open_to_all else ANYONE if not callers else Caller()
+
+    @classmethod
+    def of(cls, config: AccessConfig) -> "KeyRing":
+        """Raises ConfigError if the file cannot be used, or a key stands in two places."""
+        entries = read_keys_file(config.api_keys_file) if config.api_keys_file else ()
+        callers = _of_file(entries)
+        salted = bool(callers)
+        api, admin = config.api_key, config.admin_api_key
+        if api is not None:
+            callers[digest_of(api)] = Caller(admin=admin is None, salted=salted)
+        if admin is not None:
+            callers[digest_of(admin)] = Caller(admin=True, salted=salted)
+        return cls(callers, open_to_all=api is None and not entries)
+
+    @property
+    def used(self) -> bool:
+        """Some key is set."""
+        return bool(self._callers)
+
+    @property
+    def open_to_all(self) -> bool:
+        """Generations need no key."""
+        return self._nobody is not None
+
+    def caller(self, authorization: str | None) -> Caller:
+        """Whose key this is; where none is needed, a wrong one is nobody's. About 2 us.
+
+        Raises Unauthorized.
+        """
+        known = self._find(authorization) if authorization is not None else None
+        known = known or self._nobody
+        if known is None:
+            what = "no API key was given" if authorization is None else "this API key is not known"
+            raise Unauthorized(f"{what}; send `Authorization: Bearer KEY`", code="invalid_api_key")
+        return known
+
+    def admin(self, authorization: str | None) -> Caller:
+        """Raises Unauthorized without a known key, Forbidden for one that is no admin's."""
+        caller = self.caller(authorization)
+        if caller is self._nobody and not caller.admin:
+            raise Unauthorized("the admin routes need the admin key", code="invalid_api_key")
+        caller.must_be_admin()
+        return caller
+
+    def _find(self, authorization: str) -> Caller | None:
+        scheme, _, key = authorization.partition(" ")
+        if scheme.lower() != _SCHEME:
+            return None
+        # Only digests are looked up: how far one agrees with another says nothing about a key.
+        digest = digest_of(key.strip())
+        found = self._callers.get(digest[:_SHORT])
+        if found is None or not hmac.compare_digest(found[0], digest):
+            return None
+        return found[1]
+
+
+def digest_of(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _of_file(entries: Iterable[KeyEntry]) -> dict[bytes, Caller]:
+    return {
+        bytes.fromhex(entry.sha256): Caller(
+            tenant=entry.tenant,
+            admin=entry.admin,
+            models=None if entry.models is None else frozenset(entry.models),
+            priority=entry.priority,
+            salted=True,
+        )
+        for entry in entries
+    }

@@ -1,0 +1,37 @@
+"""The settings beside the gateway's own: each is off, or harmless, unless it is given."""
+
+import ipaddress
+import logging
+from dataclasses import dataclass, field
+
+from radixgate.gateway.access_config import AccessConfig
+from radixgate.log import fields
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRules:
+    """Who may ask, and how much."""
+
+    access: AccessConfig = field(default_factory=AccessConfig)
+
+
+NO_RULES = GatewayRules()
+
+
+def warn_if_open(host: str, access: AccessConfig) -> None:
+    """One line in the log where strangers could reach a gateway that asks for no key."""
+    if access.api_key or access.api_keys_file or _is_loopback(host):
+        return
+    _log.warning(
+        "listening beyond this machine, and generations need no key; see --api-key",
+        extra=fields(host=host),
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
