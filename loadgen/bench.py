@@ -18,7 +18,7 @@ from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
 from radixgate.loadgen.progress import Progress, open_progress
 from radixgate.loadgen.report import table
-from radixgate.loadgen.reports.regenerate import verdict_line, write_reports
+from radixgate.loadgen.reports.regenerate import overview_text, verdict_line, write_reports
 from radixgate.loadgen.reports.run_folder import Run, run_info, write_run
 from radixgate.loadgen.reports.whole_summary import WholeSummary, whole_summary
 from radixgate.loadgen.result_line import append_line, details_of, result_of
@@ -67,6 +67,7 @@ class Workbench:
             folder = Path(config.output_folder)
             write_run(folder, info, records, run.polls)
             _, summary = write_reports(folder)
+        print(overview_text(info, summary))
         print(verdict_line(summary), flush=True)
         if config.output_folder is not None:
             print(f"written: {config.output_folder}")

@@ -58,12 +58,15 @@ def _classic(config: BenchConfig, summary: Summary) -> Iterator[str]:
 
 def _further(config: BenchConfig, summary: Summary) -> Iterator[str]:
     yield _section("Time per Output Token")
-    yield from _spread("TPOT", summary.tpot, "mean", "p50", "p99")
+    yield from _spread("TPOT", summary.tpot, "mean", "p50", "p99", refuse=True)
     if config.open_loop:
         yield _section("From the intended time")
-        yield from _spread("response TTFT", summary.response_ttft, "mean", "p50", "p99")
-        yield from _spread("response E2E", summary.response_e2e, "mean", "p50", "p99")
-        yield from _spread("schedule lag", summary.schedule_lag, "p50", "p99", "max")
+        for name, spread in (
+            ("response TTFT", summary.response_ttft),
+            ("response E2E", summary.response_e2e),
+        ):
+            yield from _spread(name, spread, "mean", "p50", "p99", refuse=True)
+        yield from _spread("schedule lag", summary.schedule_lag, "p50", "max")
     yield _section("Prefix Cache and Workers")
     share = summary.cached_token_share
     yield _row("Cached token share:", "not reported" if share is None else f"{share:.3f}")
@@ -100,9 +103,13 @@ def _notes(summary: Summary) -> Iterator[str]:
 _WORDS = {"mean": "Mean", "p50": "Median", "p95": "P95", "p99": "P99", "max": "Max"}
 
 
-def _spread(name: str, spread: Spread | None, *figures: str) -> Iterator[str]:
+def _spread(name: str, spread: Spread | None, *figures: str, refuse: bool = False) -> Iterator[str]:
+    """`refuse` a P99 that too few values hold up; SGLang's own rows show it, with a note."""
     for figure in figures:
         value = ABSENT if spread is None else f"{1000 * getattr(spread, figure):.2f}"
+        needed = values_needed(99)
+        if refuse and figure == "p99" and spread is not None and spread.n < needed:
+            value = f"n = {spread.n} < {needed}"
         yield _row(f"{_WORDS[figure]} {name} (ms):", value)
 
 

@@ -2,7 +2,14 @@
 
 from radixgate.loadgen.compare.report import is_comparison, write_comparison
 from radixgate.loadgen.report import table
-from radixgate.loadgen.reports.regenerate import HTML, PAGE, SUMMARY, verdict_line, write_reports
+from radixgate.loadgen.reports.regenerate import (
+    HTML,
+    PAGE,
+    SUMMARY,
+    overview_text,
+    verdict_line,
+    write_reports,
+)
 from radixgate.loadgen.reports.report_config import ReportConfig
 
 
@@ -14,6 +21,7 @@ def run_report(config: ReportConfig) -> int:
         return 0
     run, summary = write_reports(config.path)
     print(table(run.info.bench, summary.classic))
+    print(overview_text(run.info, summary))
     print(verdict_line(summary))
     print(f"written: {', '.join(str(config.path / name) for name in (SUMMARY, PAGE, HTML))}")
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from radixgate.analysis.latency import e2e_s, itl_tokens_s, ttft_s
-from radixgate.analysis.percentiles import Spread
+from radixgate.analysis.percentiles import Spread, values_needed
 from radixgate.analysis.records import RequestRecord
 from radixgate.analysis.summary import Summary
 from radixgate.loadgen.config import BenchConfig
@@ -79,11 +79,17 @@ def append_line(path: Path, result: dict[str, object]) -> None:
 
 
 def _open_loop(summary: Summary) -> dict[str, object]:
+    """Ours, so a P99 that too few values hold up is null."""
     return {
-        **_in_ms("response_ttft", summary.response_ttft),
-        **_in_ms("response_e2e_latency", summary.response_e2e),
-        **_in_ms("schedule_lag", summary.schedule_lag, max="max"),
+        **_refused(_in_ms("response_ttft", summary.response_ttft), summary.response_ttft),
+        **_refused(_in_ms("response_e2e_latency", summary.response_e2e), summary.response_e2e),
+        **_refused(_in_ms("schedule_lag", summary.schedule_lag, max="max"), summary.schedule_lag),
     }
+
+
+def _refused(figures: dict[str, float | None], spread: Spread | None) -> dict[str, float | None]:
+    few = spread is None or spread.n < values_needed(99)
+    return {name: None if few and name.startswith("p99_") else v for name, v in figures.items()}
 
 
 def _in_ms(name: str, spread: Spread | None, **further: str) -> dict[str, float | None]:

@@ -121,6 +121,13 @@ def figure_row(figure: Figure) -> Sequence[str]:
     )
 
 
+def figure_rows(figures: Sequence[Figure]) -> list[Sequence[str]]:
+    """The latency table with its head, without the far tail, for a terminal."""
+    head = ("ms", "n", "mean", *(f"P{q:g}" for q in PERCENTILES), "max")
+    keep = [0, 1, 2, 3, 4, 6]
+    return [[row[place] for place in keep] for row in (head, *map(figure_row, figures))]
+
+
 def made(info: RunInfo) -> Iterator[tuple[str, str]]:
     """How the run was made, as rows."""
     config, machine = info.bench, info.machine

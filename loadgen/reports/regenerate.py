@@ -32,6 +32,17 @@ def write_reports(folder: Path) -> tuple[Run, WholeSummary]:
     return run, summary
 
 
+def overview_text(info: RunInfo, summary: WholeSummary) -> str:
+    """What SGLang's table has no row for, and the latencies with their intervals."""
+    rows = [f"{name}: {value}" for name, value in markdown.overview(info, summary)]
+    shown = [row for row in markdown.figure_rows(summary.figures) if row[1] != "0"]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)] if shown else []
+    for row in shown:
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        rows.append("  ".join(cells).rstrip())
+    return "\n".join(rows)
+
+
 def verdict_line(summary: WholeSummary) -> str:
     """VALID, or INVALID with every reason."""
     word = markdown.verdict_word(summary)

@@ -51,7 +51,7 @@ Max ITL (ms):                            300.00
 --------------Time per Output Token---------------
 Mean TPOT (ms):                          116.00
 Median TPOT (ms):                        116.00
-P99 TPOT (ms):                           198.32
+P99 TPOT (ms):                           n = 2 < 1000
 -------------Prefix Cache and Workers-------------
 Cached token share:                      0.320
 Requests by w1:                          1
