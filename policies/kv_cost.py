@@ -30,7 +30,7 @@ class KvCostConfig:
     """The weights of the terms. The defaults are those of the tables in docs/performance.md."""
 
     kv_cost_stall_weight: float = knob(
-        0.2,
+        0.5,
         help="kv_cost: a second of prefill counts so much more for each request in flight at a "
         "worker, on the fleet's average",
     )
@@ -55,7 +55,8 @@ class KvCost:
 
     Q: prompt tokens that wait at the worker. u: tokens of this prompt it would have to compute.
     R: its measured prefill speed. Requests in flight are the fleet's mean, so that the weight of a
-    miss grows with the backlog, and is the same for all workers.
+    miss grows with the backlog and is the same wherever there is a crowd; at a worker with less
+    than a quarter of the mean they are four times its own.
     """
 
     def __init__(self, config: KvCostConfig, rng: random.Random) -> None:
@@ -79,20 +80,22 @@ class KvCost:
         """Seconds, a candidate each."""
         queued = queued_tokens(candidates)
         speeds = _speeds(candidates.prefill_tokens_per_s)
-        weight = self._miss_weight(candidates)
+        weights = self._miss_weights(candidates)
         costs = []
         for index, used in enumerate(candidates.kv_share_used):
             uncached = max(1, request.prompt_tokens - cached[index])
-            seconds = (queued[index] + uncached * weight) / speeds[index]
+            seconds = (queued[index] + uncached * weights[index]) / speeds[index]
             if used is not None and used > 0.9:
                 seconds += self._config.kv_cost_pressure_s * (used - 0.9) * 10.0
             costs.append(seconds)
         return costs
 
-    def _miss_weight(self, candidates: Candidates) -> float:
-        """How many seconds a second of prefill costs all who are concerned."""
+    def _miss_weights(self, candidates: Candidates) -> list[float]:
+        """How many seconds a second of prefill costs all who are concerned, on each candidate."""
         requests = _requests(candidates)
-        return 1.0 + self._config.kv_cost_stall_weight * sum(requests) / len(requests)
+        mean = sum(requests) / len(requests)
+        stall = self._config.kv_cost_stall_weight
+        return [1.0 + stall * min(mean, 4.0 * count) for count in requests]
 
     def _cheapest(
         self,

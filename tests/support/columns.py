@@ -15,6 +15,8 @@ def columns(
     uncached: Sequence[int] | None = None,
     reported: Sequence[int | None] | None = None,  # requests running there; none waiting
     elsewhere: Sequence[int | None] | None = None,  # uncached tokens of other gateways, reported
+    speeds: Sequence[float | None] | None = None,
+    kv_share: Sequence[float | None] | None = None,
     recent_share: Callable[[int], float] = lambda index: 0.0,
     ids: Sequence[str] | None = None,
 ) -> Candidates:
@@ -28,8 +30,8 @@ def columns(
         waiting=[None if running is None else 0 for running in reported],
         queued_uncached_tokens=[None if running is None else 0 for running in reported],
         queued_elsewhere=elsewhere or [None] * count,
-        kv_share_used=[None] * count,
-        prefill_tokens_per_s=[None] * count,
+        kv_share_used=kv_share or [None] * count,
+        prefill_tokens_per_s=speeds or [None] * count,
         read_cached_tokens=lambda: found,
         read_recent_share=recent_share,
     )

@@ -1,0 +1,117 @@
+"""The rows that routing is judged by: kv_cost against SGLang's rule and the oracle, simulated.
+
+    python benchmarks/routing_rows.py --traces FOLDER [--seeds 0 1 2] [--rows conversation-80 ...]
+
+FOLDER holds the public traces: Mooncake's conversation and synthetic ones, the tool-agent proxy
+made from the first, Claude Code agents. Every policy has one configuration for all rows. A row
+takes one to three minutes a seed on one core; the median of the seeds counts.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from radixgate.loadgen.simulator.config import SimulateConfig
+from radixgate.loadgen.simulator.results import Results
+from radixgate.loadgen.simulator.rules import rule_named
+from radixgate.loadgen.simulator.simulate import Trial
+from radixgate.policies.registry import PolicyConfigs
+
+POLICIES = ("sglang_cache_aware", "kv_cost", "oracle")
+FIGURES: Mapping[str, Callable[[Results], float]] = {
+    "hit": lambda one: one.hit_rate,
+    "p50": lambda one: one.ttft_s.p50,
+    "p95": lambda one: one.ttft_s.p95,
+    "p99": lambda one: one.ttft_s.p99,
+    "e2e": lambda one: one.e2e_s.mean,
+}
+# Of kv_cost against sglang_cache_aware in the same run, whatever the row.
+MOST_HITS_LOST = 0.02
+MOST_E2E = 1.005
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A trace under a load, and how much of the baseline's TTFT kv_cost may need."""
+
+    file: str
+    load: float
+    kv_blocks: int
+    limits: Mapping[str, float]  # figure -> share of sglang_cache_aware's
+
+
+ROWS = {
+    "conversation-80": Row(
+        "mooncake_conversation_trace.jsonl.gz", 0.8, 4_000, {"p50": 0.5, "p95": 0.5}
+    ),
+    "conversation-95": Row(
+        "mooncake_conversation_trace.jsonl.gz", 0.95, 4_000, {"p50": 0.6, "p95": 0.5}
+    ),
+    "tool-agent-80": Row(
+        "toolagent_proxy_SYNTHETIC.jsonl.gz", 0.8, 4_000, {"p50": 0.35, "p95": 0.45}
+    ),
+    "synthetic-50": Row("mooncake_synthetic_trace.jsonl.gz", 0.5, 4_000, {"p50": 0.9, "p95": 0.75}),
+    "claude-code-80": Row(
+        "claude_code_agents_b512.jsonl.gz", 0.8, 16_000, {"p95": 0.65, "p99": 0.65}
+    ),
+}
+Figures = Mapping[str, Mapping[str, float]]  # policy -> figure -> median of the seeds
+
+
+def measure(row: Row, traces: Path, seeds: Sequence[int]) -> Figures:
+    found: dict[str, list[Results]] = {name: [] for name in POLICIES}
+    for seed in seeds:
+        trial = Trial(
+            SimulateConfig(
+                trace=str(traces / row.file), load=row.load, kv_blocks=row.kv_blocks, seed=seed
+            )
+        )
+        for name in POLICIES:
+            found[name].append(trial.run(rule_named(name, PolicyConfigs())))
+    return {
+        name: {figure: statistics.median(map(read, results)) for figure, read in FIGURES.items()}
+        for name, results in found.items()
+    }
+
+
+def verdicts(row: Row, figures: Figures) -> list[str]:
+    """Each demand with what came of it."""
+    ours, theirs = figures["kv_cost"], figures["sglang_cache_aware"]
+    lines = []
+    for figure, limit in row.limits.items():
+        share = ours[figure] / theirs[figure]
+        lines.append(_verdict(f"TTFT {figure} {share:.2f} of {limit:.2f} x", share <= limit))
+    lost = theirs["hit"] - ours["hit"]
+    lines.append(_verdict(f"hits {-100 * lost:+.1f} points", lost <= MOST_HITS_LOST))
+    share = ours["e2e"] / theirs["e2e"]
+    lines.append(_verdict(f"E2E {100 * (share - 1):+.1f} %", share <= MOST_E2E))
+    return lines
+
+
+def _verdict(text: str, met: bool) -> str:
+    return text if met else f"**{text}: not met**"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
+    words = parser.parse_args()
+    print("| row | policy | hit | TTFT p50 / p95 / p99, s | E2E mean, s | kv_cost |")
+    print("|---|---|---|---|---|---|")
+    for name in words.rows:
+        figures = measure(ROWS[name], words.traces, words.seeds)
+        for policy, one in figures.items():
+            verdict = "; ".join(verdicts(ROWS[name], figures)) if policy == "kv_cost" else ""
+            print(
+                f"| {name} | {policy} | {one['hit']:.3f} | {one['p50']:.2f} / {one['p95']:.2f} /"
+                f" {one['p99']:.2f} | {one['e2e']:.2f} | {verdict} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
