@@ -1,5 +1,6 @@
 """Greedy output is the reference's, id for id, whatever happens on the way."""
 
+import os
 import random
 from dataclasses import dataclass
 
@@ -7,8 +8,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from small_engine import Ear
-from toy_engine import reference, toy_engine
+from asking import PLENTY, Asked
+from radixgate.worker.config import EVICTION_POLICIES, SCHEDULE_POLICIES
+from radixgate.worker.rounding import KvDtype
+from small_engine import Ear, SmallEngine
+from toy_engine import reference, toy_engine, unlike_reference
 
 # Prompts are made of a few shared parts, so that prefixes of all lengths meet in the cache.
 _rng = random.Random(5)
@@ -17,6 +21,7 @@ PROMPTS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map(
     lambda parts: [token for part in parts for token in part]
 )
 TOKENS = 12
+EXAMPLES = int(os.environ.get("RADIXGATE_TEST_EXAMPLES", "500"))
 
 
 @dataclass(frozen=True)
@@ -25,69 +30,114 @@ class Arrival:
     tokens: int
     choices: int
     steps_before: int
-    cut: int  # goes on after so many tokens that another worker delivered
+    cut: int  # of one choice: goes on after so many tokens that another worker delivered
+    first_choice: int
+    credit: int  # given at once; the rest when nobody can go on
+    scored: bool
+    priority: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Of the engine, fixed for its life."""
+
+    page_size: int
+    pool_tokens: int
+    chunk: int
+    policy: str
+    eviction: str
+    conservativeness: float
+    running: int
+    no_cache: bool
+    interval: int
+    itl_slo: float | None
+    kv: KvDtype
+    backend: str
+
+    def engine(self) -> SmallEngine:
+        return toy_engine(
+            pages=self.pool_tokens // self.page_size,
+            kv=self.kv,
+            backend=self.backend,
+            page_size=self.page_size,
+            chunked_prefill_size=self.chunk,
+            schedule_policy=self.policy,
+            radix_eviction_policy=self.eviction,
+            schedule_conservativeness=self.conservativeness,
+            max_running_requests=self.running,
+            disable_radix_cache=self.no_cache,
+            stream_interval=self.interval,
+            itl_slo=None if self.chunk == -1 else self.itl_slo,
+            debug_checks=True,
+        )
 
 
 ARRIVALS = st.builds(
     Arrival,
     prompt=PROMPTS,
-    tokens=st.integers(1, TOKENS),
-    choices=st.sampled_from([1, 1, 1, 2]),
+    tokens=st.integers(0, TOKENS),
+    choices=st.sampled_from([1, 1, 1, 2, 4]),
     steps_before=st.integers(0, 4),
     cut=st.integers(0, 3),
+    first_choice=st.sampled_from([0, 0, 5]),
+    credit=st.sampled_from([PLENTY, PLENTY, PLENTY, 2]),
+    scored=st.sampled_from([False, False, False, True]),
+    priority=st.sampled_from([0, 0, 1]),
+)
+SETTINGS = st.builds(
+    Setting,
+    page_size=st.sampled_from([1, 4, 16]),
+    pool_tokens=st.sampled_from([144, 256, 2048]),
+    chunk=st.sampled_from([-1, 16, 24, 512]),
+    policy=st.sampled_from(SCHEDULE_POLICIES),
+    eviction=st.sampled_from(EVICTION_POLICIES),
+    conservativeness=st.sampled_from([0.0, 1.0]),
+    running=st.sampled_from([2, 64]),
+    no_cache=st.sampled_from([False, False, False, True]),
+    interval=st.sampled_from([1, 3]),
+    itl_slo=st.sampled_from([None, 20.0]),
+    kv=st.sampled_from(KvDtype),
+    backend=st.sampled_from(["torch", "cpu"]),
 )
 
 
 @pytest.mark.slow
-@given(
-    arrivals=st.lists(ARRIVALS, min_size=1, max_size=8),
-    page_size=st.sampled_from([1, 4, 16]),
-    pool_tokens=st.sampled_from([144, 256, 2048]),
-    chunk=st.sampled_from([-1, 16, 24, 512]),
-    policy=st.sampled_from(["fcfs", "lpm"]),
-    conservativeness=st.sampled_from([0.0, 1.0]),
-    no_cache=st.booleans(),
-)
-@settings(max_examples=60, deadline=None)
+@pytest.mark.timeout(900)
+@given(arrivals=st.lists(ARRIVALS, min_size=1, max_size=8), setting=SETTINGS)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_greedy_equals_the_reference_in_any_traffic(
-    arrivals: list[Arrival],
-    page_size: int,
-    pool_tokens: int,
-    chunk: int,
-    policy: str,
-    conservativeness: float,
-    no_cache: bool,
+    arrivals: list[Arrival], setting: Setting
 ) -> None:
-    engine = toy_engine(
-        pages=pool_tokens // page_size,
-        page_size=page_size,
-        chunked_prefill_size=chunk,
-        schedule_policy=policy,
-        schedule_conservativeness=conservativeness,
-        disable_radix_cache=no_cache,
-        debug_checks=True,
-    )
-    ear = Ear()
+    engine, ear = setting.engine(), Ear()
     expected: dict[int, list[int]] = {}
     for handle, arrival in enumerate(arrivals):
         for _ in range(arrival.steps_before):
             engine.step()
-        whole = reference(arrival.prompt, TOKENS)[: arrival.tokens]
+        whole = reference(arrival.prompt, TOKENS, setting.kv)[: arrival.tokens]
         prior = whole[: arrival.cut] if arrival.choices == 1 else []
-        engine.submit(
-            ear,
-            handle,
-            arrival.prompt,
+        asked = Asked(
             prior=prior,
             n=arrival.choices,
+            first_choice=arrival.first_choice,
             max_tokens=arrival.tokens,
+            credit=arrival.credit,
+            priority=arrival.priority,
         )
-        expected[handle] = whole[len(prior) :]
+        if arrival.scored:
+            asked |= Asked(logprob_start=0)
+        engine.submit(ear, handle, arrival.prompt, **asked)
+        expected[handle] = prior
+    engine.run()
+    for handle in expected:
+        engine.core.add_credit(ear, handle, PLENTY)
     engine.run()
     for handle, arrival in enumerate(arrivals):
-        for choice in range(arrival.choices):
-            assert ear.ids(handle, choice) == expected[handle]
+        for choice in range(arrival.first_choice, arrival.first_choice + arrival.choices):
+            output = expected[handle] + ear.ids(handle, choice)
+            assert not unlike_reference(arrival.prompt, output, arrival.tokens, setting.kv)
             assert ear.finish(handle, choice) == "LENGTH"
+        scored = sum(len(item.input_logprobs) for item in ear.of(handle, arrival.first_choice))
+        assert scored == (len(arrival.prompt) if arrival.scored and not expected[handle] else 0)
     engine.check_idle()
 
 

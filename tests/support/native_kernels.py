@@ -17,6 +17,10 @@ def native_or_skip() -> NativeLibrary:
     return found
 
 
+def has_native() -> bool:
+    return not isinstance(_native(), str)
+
+
 @cache
 def _native() -> NativeLibrary | str:
     try:

@@ -4,44 +4,93 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Unpack
 
+from native_kernels import has_native, native_or_skip
+from radixgate.worker.attention import AttentionBackend
+from radixgate.worker.attention_cpu import CpuAttention
 from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import KvPool
+from radixgate.worker.kernels_cpu import CpuKernels
 from radixgate.worker.llama import Llama
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.page_copies import pool_copier
-from radixgate.worker.reference import reference_greedy
+from radixgate.worker.reference import reference_logits
+from radixgate.worker.rounding import Arithmetic, KvDtype
 from radixgate.worker.toy import toy_config, toy_tensors
 from small_engine import Settings, SmallEngine
 
 CONFIG = toy_config()
 TENSORS = toy_tensors(CONFIG)
 
+# By how much the best two logits may differ where another order of sums may choose the other: a
+# bit of a sum decides now and then how a stored number is rounded.
+NEARLY_EQUAL = {KvDtype.FP32: 1e-3, KvDtype.FP16: 0.02, KvDtype.INT8: 0.2}
 
-def toy_engine(*, pages: int = 256, **settings: Unpack[Settings]) -> SmallEngine:
-    """Without a tokenizer: outputs are ids."""
+
+def toy_engine(
+    *,
+    pages: int = 256,
+    kv: KvDtype = KvDtype.FP32,
+    backend: str = "torch",
+    **settings: Unpack[Settings],
+) -> SmallEngine:
+    """Without a tokenizer: outputs are ids. Backend `cpu` is torch where there is no compiler."""
     page_size = settings.get("page_size", 4)
     pool = KvPool.allocate(
         layers=CONFIG.layers,
         slots=pages * page_size,
         kv_heads=CONFIG.kv_heads,
         head_dim=CONFIG.head_dim,
+        dtype=kv.torch_dtype,
     )
+    attention: AttentionBackend = TorchAttention(pool)
+    if not has_native():
+        backend = "torch"
+    if backend == "cpu":
+        attention = CpuAttention(pool, CONFIG.heads, native_or_skip())
     runner = ModelRunner(
-        Llama(CONFIG, TENSORS),
-        TorchAttention(pool),
-        page_size,
-        copy_pages=pool_copier(pool, page_size),
+        _model(backend), attention, page_size, copy_pages=pool_copier(pool, page_size)
     )
     return SmallEngine(
         pages=pages, runner=runner, vocab_size=CONFIG.vocab_size, context=8192, **settings
     )
 
 
-def reference(prompt: Sequence[int], tokens: int) -> list[int]:
+@cache
+def _model(backend: str) -> Llama:
+    if backend == "torch":
+        return Llama(CONFIG, TENSORS)
+    return Llama(CONFIG, TENSORS, CpuKernels(native_or_skip(), TENSORS))
+
+
+def reference(prompt: Sequence[int], tokens: int, kv: KvDtype = KvDtype.FP32) -> list[int]:
     """Greedy output of the plain forward without cache."""
-    return list(_reference(tuple(prompt), tokens))
+    return [token for token, _ in _reference(tuple(prompt), tokens, kv)]
+
+
+def unlike_reference(
+    prompt: Sequence[int], output: Sequence[int], tokens: int, kv: KvDtype = KvDtype.FP32
+) -> str | None:
+    """What is wrong with the first `tokens` of an output; None: nothing.
+
+    After a choice between two that the reference holds for nearly equal, what follows is not its.
+    """
+    expected = _reference(tuple(prompt), tokens, kv)
+    if len(output) != tokens:
+        return f"{len(output)} tokens, not {tokens}"
+    for place, (token, (right, lead)) in enumerate(zip(output, expected, strict=True)):
+        if token != right:
+            wrong = f"token {place} is {token}, not {right}, which leads by {lead:.4f}"
+            return wrong if lead > NEARLY_EQUAL[kv] else None
+    return None
 
 
 @cache
-def _reference(prompt: tuple[int, ...], tokens: int) -> tuple[int, ...]:
-    return tuple(reference_greedy(CONFIG, TENSORS, prompt, tokens))
+def _reference(prompt: tuple[int, ...], tokens: int, kv: KvDtype) -> list[tuple[int, float]]:
+    """Each id with its lead over the second best."""
+    ids, output = list(prompt), []
+    for _ in range(tokens):
+        logits = reference_logits(CONFIG, TENSORS, ids, Arithmetic(kv))[-1]
+        best = logits.topk(2)
+        ids.append(int(best.indices[0]))
+        output.append((ids[-1], float(best.values[0] - best.values[1])))
+    return output
