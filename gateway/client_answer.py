@@ -23,10 +23,10 @@ class ClientAnswer:
         "_last_piece",
         "_last_piece_at",
         "_request_id",
-        "_started_at",
         "ended",
         "held",
         "sent",
+        "started_at",
         "worker_id",
     )
 
@@ -38,7 +38,7 @@ class ClientAnswer:
         self._core = core
         self._client = client
         self._request_id = request_id
-        self._started_at = core.clock.now()
+        self.started_at = core.clock.now()
         self._first_token: FirstToken | None = None  # looks for it once a stream begins
         self._last_piece = b""
         self._last_piece_at = 0.0
@@ -105,7 +105,7 @@ class ClientAnswer:
 
     def _count(self, outcome: FinalOutcome) -> None:
         self.ended = True
-        self._core.metrics.ended(outcome, self._core.clock.now() - self._started_at)
+        self._core.metrics.ended(outcome, self._core.clock.now() - self.started_at)
 
     def _time_piece(self, held: HeldAnswer, data: bytes, now: float) -> bool:
         """A whole answer has no first token to be timed, only a first piece."""
@@ -118,7 +118,7 @@ class ClientAnswer:
             return False
         if not self._first_token.feed(data):
             return False
-        self._core.metrics.ttft.observe(now - self._started_at)
+        self._core.metrics.ttft.observe(now - self.started_at)
         return True
 
     def _own_headers(self) -> Headers:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
-from radixgate.policies.registry import POLICIES
 from radixgate.errors import ConfigError
 from radixgate.policies.registry import DEFAULT_POLICY, POLICIES
 

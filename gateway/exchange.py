@@ -30,10 +30,17 @@ class Forwarder:
         self._core = core
 
     def generate(
-        self, head: RequestHead, body: bytes, downstream: Downstream, caller: Caller = ANYONE
+        self,
+        head: RequestHead,
+        body: bytes,
+        downstream: Downstream,
+        caller: Caller = ANYONE,
+        arrived_at: float | None = None,
     ) -> Attempt:
-        """Begin to answer; callbacks may come before this returns."""
+        """Begin to answer; callbacks may come before this returns. `arrived_at`: None for now."""
         exchange = Exchange(self._core, head, body, downstream, caller)
+        if arrived_at is not None:
+            exchange.arrived(arrived_at)
         exchange.begin()
         return exchange
 
@@ -81,6 +88,10 @@ class Exchange:
         self._failure: RadixgateError | None = None  # of the last attempt
         self._paused = False
         self._silent_s = 0.0  # how long the worker may be silent now
+
+    def arrived(self, at: float) -> None:
+        """It has waited since then: what is timed begins there."""
+        self._answer.started_at = at
 
     # ------------------------------------------------------------ from the front door
 

@@ -1,19 +1,47 @@
 """Between the front door and the core: who asks, and may it ask now?"""
 
-from radixgate.errors import RadixgateError
+from dataclasses import dataclass
+
+from radixgate.clock import Clock
+from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
-from radixgate.gateway.attempt import Attempt, Downstream
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.core import Core
 from radixgate.gateway.exchange import Forwarder
+from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
+from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.metrics import FinalOutcome
+from radixgate.gateway.passage import Passage
+from radixgate.gateway.rate_limits import RateLimits
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.waiting_line import WaitingLine
 
 
-def generator_of(forwarder: Forwarder, core: Core, keys: KeyRing) -> Generator:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request must pass besides the keys."""
+
+    line: WaitingLine | None  # None: any number may run
+    rates: RateLimits | None  # None: no tenant is limited
+    queue_timeout_s: float
+
+    @classmethod
+    def of(cls, config: LimitsConfig, keys: KeyRing, clock: Clock) -> "Limits":
+        rates = RateLimits(config, keys.limits, clock)
+        return cls(
+            WaitingLine(config) if config.bounds_concurrency else None,
+            rates if rates.any else None,
+            config.queue_timeout_secs,
+        )
+
+
+def generator_of(forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits) -> Generator:
     """What stands behind the front door; the forwarder itself where nothing is asked first."""
-    return Gatekeeper(forwarder, core, keys) if keys.used else forwarder
+    if keys.used or limits.line is not None or limits.rates is not None:
+        return Gatekeeper(forwarder, core, keys, limits)
+    return forwarder
 
 
 class Refusal:
@@ -26,13 +54,25 @@ class Refusal:
     def cancel(self) -> None: ...
 
 
-class Gatekeeper:
-    """Lets requests with a known key through; the others cost no worker anything."""
+REFUSED = Refusal()
 
-    def __init__(self, forwarder: Forwarder, core: Core, keys: KeyRing) -> None:
+
+class Gatekeeper:
+    """Lets requests with a known key through, as many as may; the others cost no worker anything.
+
+    The `Desk` of the passages. Without limits a request has no passage.
+    """
+
+    def __init__(self, forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits) -> None:
         self._forwarder = forwarder
         self._keys = keys
         self._core = core
+        self._line = limits.line
+        self._rates = limits.rates
+        self._queue_timeout_s = limits.queue_timeout_s
+        if limits.line is not None:
+            line = limits.line
+            core.metrics.read_waiting = lambda: line.waiting
 
     def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
         given = head.authorization
@@ -40,8 +80,48 @@ class Gatekeeper:
             caller = self._keys.caller(None if given is None else given.decode("latin-1"))
         except RadixgateError as error:
             self._refuse(head, error, downstream, FinalOutcome.CLIENT_ERROR)
-            return Refusal()
-        return self._forwarder.generate(head, body, downstream, caller)
+            return REFUSED
+        if self._line is None and self._rates is None:
+            return self._forwarder.generate(head, body, downstream, caller)
+        passage = Passage(self, head, body, downstream, caller)
+        try:
+            self._admit(passage)
+        except TooManyRequests as error:
+            self._refuse(head, error, downstream, FinalOutcome.REJECTED)
+            return REFUSED
+        return passage
+
+    def _admit(self, passage: Passage) -> None:
+        line, rates, tenant = self._line, self._rates, passage.caller.tenant
+        # Before the rates: a request that finds no room is not charged for.
+        if line is not None:
+            line.check_room()
+        if rates is not None:
+            passage.charged = rates.take(tenant, len(passage.body))
+        passage.arrived_at = self._core.clock.now()
+        if line is None:
+            passage.start()
+            return
+        if not line.has_room:
+            passage.priority = _priority(passage)
+        passage.enter(line, self._core.deadlines, passage.arrived_at + self._queue_timeout_s)
+
+    # ------------------------------------------------------------ from a passage
+
+    def begin(self, passage: Passage) -> Attempt:
+        return self._forwarder.generate(
+            passage.head, passage.body, passage, passage.caller, passage.arrived_at
+        )
+
+    def turn_away(self, passage: Passage, error: RadixgateError | None) -> None:
+        if error is None:
+            self._core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
+        else:
+            self._refuse(passage.head, error, passage.client, FinalOutcome.REJECTED)
+
+    def ended(self, passage: Passage, counts: AnswerCounts | None) -> None:
+        if self._rates is not None:
+            self._rates.settle(passage.caller.tenant, passage.charged, counts)
 
     def _refuse(
         self,
@@ -56,3 +136,13 @@ class Gatekeeper:
         downstream.on_head(status, [*headers, (b"x-request-id", request_id.encode())])
         downstream.on_body(body)
         downstream.on_end(None)
+
+
+def _priority(passage: Passage) -> int:
+    """The key's, else the request's own; a body that cannot be read is refused in its turn."""
+    if passage.caller.priority is not None:
+        return passage.caller.priority
+    try:
+        return read_foreign(passage.head.path, passage.body).priority
+    except RadixgateError:
+        return 0

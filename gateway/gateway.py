@@ -16,7 +16,7 @@ from radixgate.gateway.core import Core, PatienceRule
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.exchange import Forwarder
 from radixgate.gateway.foreign_request import HOT_PATHS
-from radixgate.gateway.gatekeeper import generator_of
+from radixgate.gateway.gatekeeper import Limits, generator_of
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.http_front import Front
 from radixgate.gateway.key_ring import KeyRing
@@ -79,7 +79,9 @@ class Gateway:
             request_ids=RequestIds(rng),
             passes_authorization=not keys.used,
         )
-        self._generator = generator_of(Forwarder(core), core, keys)
+        self._generator = generator_of(
+            Forwarder(core), core, keys, Limits.of(rules.limits, keys, clock)
+        )
         self._clock = clock
         self._admin = Admin(
             self.workers, self.fleet, self.metrics, config.policy, keys, started_at=time.time()

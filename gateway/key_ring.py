@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from radixgate.errors import Unauthorized
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.caller import ANYONE, Caller
-from radixgate.gateway.keys_file import KeyEntry, read_keys_file
+from radixgate.gateway.keys_file import KeyEntry, TenantLimits, limits_of, read_keys_file
 
 _SCHEME = "bearer"
 _SHORT = 8  # bytes of a digest that find its entry; the whole is then compared in constant time
@@ -16,8 +16,15 @@ _SHORT = 8  # bytes of a digest that find its entry; the whole is then compared 
 class KeyRing:
     """Tells callers by their Authorization header. Without any key everybody is an admin."""
 
-    def __init__(self, callers: Mapping[bytes, Caller], *, open_to_all: bool) -> None:
+    def __init__(
+        self,
+        callers: Mapping[bytes, Caller],
+        limits: Mapping[str, TenantLimits],
+        *,
+        open_to_all: bool,
+    ) -> None:
         """`callers` by the SHA-256 of their key; `open_to_all`: only admin routes need one."""
+        self.limits = limits  # by tenant of the file
         self._callers = {digest[:_SHORT]: (digest, callers[digest]) for digest in callers}
         self._nobody = None if not open_to_all else ANYONE if not callers else Caller()
 
@@ -32,7 +39,8 @@ class KeyRing:
             callers[digest_of(api)] = Caller(admin=admin is None, salted=salted)
         if admin is not None:
             callers[digest_of(admin)] = Caller(admin=True, salted=salted)
-        return cls(callers, open_to_all=api is None and not entries)
+        limits = limits_of(config.api_keys_file or "", entries)
+        return cls(callers, limits, open_to_all=api is None and not entries)
 
     @property
     def used(self) -> bool:

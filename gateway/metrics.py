@@ -94,6 +94,7 @@ class GatewayMetrics(Collector):
         self.cached_tokens = 0
         self.predicted_cached_tokens = 0
         self.in_flight = 0
+        self.read_waiting: Callable[[], int] = lambda: 0  # for their turn; in flight only then
         self.ttft = Buckets()
         self.itl = Buckets()
         self.duration = Buckets()
@@ -164,6 +165,9 @@ class GatewayMetrics(Collector):
             yield CounterMetricFamily(f"radixgate_{name}", help, value=value)
         yield GaugeMetricFamily(
             "radixgate_in_flight", "Requests that have not ended", value=self.in_flight
+        )
+        yield GaugeMetricFamily(
+            "radixgate_queue_waiting", "Requests that wait for a place", value=self.read_waiting()
         )
         yield self.ttft.family(
             "radixgate_ttft_seconds", "To the first token of a successful streamed answer"

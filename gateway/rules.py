@@ -5,6 +5,7 @@ import logging
 from dataclasses import dataclass, field
 
 from radixgate.gateway.access_config import AccessConfig
+from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.log import fields
 
 _log = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ class GatewayRules:
     """Who may ask, and how much."""
 
     access: AccessConfig = field(default_factory=AccessConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
 
 
 NO_RULES = GatewayRules()

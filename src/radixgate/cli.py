@@ -10,6 +10,7 @@ from radixgate.configs.load import Settings, load
 from radixgate.errors import ConfigError, RadixgateError
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.gateway.rules import GatewayRules
 from radixgate.loadgen.arrivals import ArrivalConfig
@@ -70,7 +71,7 @@ def _policy_configs(settings: Settings) -> PolicyConfigs:
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
-    rules = GatewayRules(settings.of(AccessConfig))
+    rules = GatewayRules(settings.of(AccessConfig), settings.of(LimitsConfig))
     return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
 
 
@@ -141,7 +142,12 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "gateway",
                 "The front door: one address for a fleet of workers.",
-                {"gateway": GatewayConfig, "access": AccessConfig, **_POLICY_SECTIONS},
+                {
+                    "gateway": GatewayConfig,
+                    "access": AccessConfig,
+                    "limits": LimitsConfig,
+                    **_POLICY_SECTIONS,
+                },
                 GATEWAY_REFUSED,
             ),
             _gateway,

@@ -1,0 +1,87 @@
+"""What each tenant may ask for a minute: requests, and tokens of prompts and answers."""
+
+from collections.abc import Mapping
+
+from radixgate.clock import Clock
+from radixgate.errors import TooManyRequests
+from radixgate.gateway.asking import BYTES_A_TOKEN
+from radixgate.gateway.attempt import AnswerCounts
+from radixgate.gateway.keys_file import TenantLimits
+from radixgate.gateway.limits_config import LimitsConfig
+
+
+class Bucket:
+    """Fills by its rate up to a minute's worth. It may be overdrawn, and then must fill again."""
+
+    __slots__ = ("_at", "_level", "_most", "_per_s")
+
+    def __init__(self, per_minute: float, now: float) -> None:
+        self._most = per_minute
+        self._per_s = per_minute / 60.0
+        self._level = per_minute
+        self._at = now
+
+    def wait_s(self, wanted: float, now: float) -> float:
+        """Seconds until so much is there; 0: it is. More than the bucket holds is as a full one."""
+        self._level = min(self._most, self._level + (now - self._at) * self._per_s)
+        self._at = now
+        return max(0.0, (min(wanted, self._most) - self._level) / self._per_s)
+
+    def take(self, amount: float) -> None:
+        """Negative gives back."""
+        self._level = min(self._most, self._level - amount)
+
+
+class RateLimits:
+    """The buckets of all tenants; as many as the keys file has, and one for who has none."""
+
+    def __init__(self, limits: LimitsConfig, own: Mapping[str, TenantLimits], clock: Clock) -> None:
+        """`own`: by tenant, what goes before the flags."""
+        self._clock = clock
+        now = clock.now()
+        self._requests: dict[str | None, Bucket] = {}
+        self._tokens: dict[str | None, Bucket] = {}
+        for tenant in (None, *own):
+            mine = TenantLimits() if tenant is None else own[tenant]
+            requests = mine.requests_per_minute or limits.tenant_requests_per_minute
+            tokens = mine.tokens_per_minute or limits.tenant_tokens_per_minute
+            if requests is not None:
+                self._requests[tenant] = Bucket(requests, now)
+            if tokens is not None:
+                self._tokens[tenant] = Bucket(tokens, now)
+
+    @property
+    def any(self) -> bool:
+        """Some tenant is limited."""
+        return bool(self._requests or self._tokens)
+
+    def take(self, tenant: str | None, body_bytes: int) -> float:
+        """Enter a request; the tokens charged for its prompt until `settle` knows better.
+
+        Raises TooManyRequests with the time after which it is worth another try. About 1 us.
+        """
+        requests, tokens = self._requests.get(tenant), self._tokens.get(tenant)
+        now = self._clock.now()
+        guess = body_bytes / BYTES_A_TOKEN if tokens is not None else 0.0
+        requests_wait = requests.wait_s(1.0, now) if requests is not None else 0.0
+        tokens_wait = tokens.wait_s(guess, now) if tokens is not None else 0.0
+        if requests_wait or tokens_wait:
+            what = "requests" if requests_wait >= tokens_wait else "tokens"
+            wait_s = max(requests_wait, tokens_wait)
+            raise TooManyRequests(
+                f"the limit of {what} a minute is reached; try again in {wait_s:.1f} s",
+                retry_after_s=wait_s,
+            )
+        if requests is not None:
+            requests.take(1.0)
+        if tokens is not None:
+            tokens.take(guess)
+        return guess
+
+    def settle(self, tenant: str | None, charged: float, counts: AnswerCounts | None) -> None:
+        """The request is over. Without counts what was charged for its prompt stands."""
+        tokens = self._tokens.get(tenant)
+        if tokens is None or counts is None:
+            return
+        prompt = charged if counts.prompt is None else counts.prompt
+        tokens.take(prompt + (counts.completion or 0) - charged)

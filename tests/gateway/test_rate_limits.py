@@ -1,0 +1,75 @@
+"""Token buckets of tenants."""
+
+import pytest
+
+from clocks import FakeClock
+from radixgate.errors import TooManyRequests
+from radixgate.gateway.attempt import AnswerCounts
+from radixgate.gateway.keys_file import TenantLimits
+from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.rate_limits import RateLimits
+
+
+def limits(clock: FakeClock, **own: TenantLimits) -> RateLimits:
+    flags = LimitsConfig(tenant_requests_per_minute=2, tenant_tokens_per_minute=1_000)
+    return RateLimits(flags, own, clock)
+
+
+def test_a_minute_s_worth_may_come_at_once_and_then_as_it_fills() -> None:
+    clock = FakeClock()
+    rates = limits(clock)
+    rates.take(None, 4)
+    rates.take(None, 4)
+    with pytest.raises(TooManyRequests, match="requests a minute") as caught:
+        rates.take(None, 4)
+    assert caught.value.retry_after_s == pytest.approx(30)
+    clock.advance(30)
+    rates.take(None, 4)
+
+
+def test_tenants_do_not_share() -> None:
+    rates = limits(FakeClock(), red=TenantLimits(requests_per_minute=1))
+    rates.take("red", 4)
+    with pytest.raises(TooManyRequests):
+        rates.take("red", 4)
+    rates.take(None, 4)
+
+
+def test_an_answer_s_tokens_are_charged_when_it_is_over() -> None:
+    clock = FakeClock()
+    rates = limits(clock, red=TenantLimits(requests_per_minute=100))
+    charged = rates.take("red", 400)
+    rates.settle("red", charged, AnswerCounts(prompt=90, cached=80, completion=1_510))
+    with pytest.raises(TooManyRequests, match="tokens a minute") as caught:
+        rates.take("red", 400)
+    assert caught.value.retry_after_s == pytest.approx(700 * 60 / 1_000)
+    clock.advance(42.1)
+    rates.take("red", 400)
+
+
+def test_an_answer_without_counts_costs_what_its_prompt_was_guessed_at() -> None:
+    rates = limits(FakeClock(), red=TenantLimits(requests_per_minute=100))
+    rates.settle("red", rates.take("red", 2_000), None)
+    rates.take("red", 2_000)
+    with pytest.raises(TooManyRequests):
+        rates.take("red", 400)
+
+
+def test_a_prompt_larger_than_the_bucket_passes_a_full_one() -> None:
+    limits(FakeClock()).take(None, 1_000_000)
+
+
+def test_what_is_refused_is_not_charged() -> None:
+    clock = FakeClock()
+    rates = limits(clock)
+    for _ in range(2):
+        rates.take(None, 4)
+    for _ in range(50):
+        with pytest.raises(TooManyRequests):
+            rates.take(None, 4)
+    clock.advance(30)
+    rates.take(None, 4)
+
+
+def test_without_limits_there_is_nothing_to_look_at() -> None:
+    assert not RateLimits(LimitsConfig(), {"red": TenantLimits()}, FakeClock()).any
