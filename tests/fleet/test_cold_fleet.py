@@ -1,4 +1,4 @@
-"""No pile-up on a cold fleet, affinity where it pays: `cache_aware` without flags, 4 workers."""
+"""No pile-up on a cold fleet, affinity where it pays, without any flags; 4 workers."""
 
 import random
 import statistics
@@ -18,22 +18,31 @@ FIRST = pytest.mark.parametrize(
 SEEDS = pytest.mark.parametrize("seed", range(5))
 
 
+@pytest.fixture(params=["cache_aware", "kv_cost"])
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 def words(rng: random.Random, count: int) -> list[int]:
     return [rng.randrange(50_000) for _ in range(count)]
 
 
 @EVENTS
 @SEEDS
-def test_unrelated_prompts_one_after_the_other_spread(seed: int, reports_kv: bool) -> None:
-    fleet = SmallFleet(4, seed=seed, reports_kv=reports_kv)
+def test_unrelated_prompts_one_after_the_other_spread(
+    policy: str, seed: int, reports_kv: bool
+) -> None:
+    fleet = SmallFleet(4, policy, seed=seed, reports_kv=reports_kv)
     result = fleet.run([iter([words(fleet.rng, 300) for _ in range(40)])])
     assert max(result.chosen.values()) <= 16
 
 
 @EVENTS
 @SEEDS
-def test_a_system_prompt_that_all_share_is_replicated(seed: int, reports_kv: bool) -> None:
-    fleet = SmallFleet(4, seed=seed, reports_kv=reports_kv)
+def test_a_system_prompt_that_all_share_is_replicated(
+    policy: str, seed: int, reports_kv: bool
+) -> None:
+    fleet = SmallFleet(4, policy, seed=seed, reports_kv=reports_kv)
     prompts = iter([SYSTEM + words(fleet.rng, 50) for _ in range(256)])
     result = fleet.run([prompts] * 32)
     assert result.chosen.total() == 256
@@ -43,8 +52,10 @@ def test_a_system_prompt_that_all_share_is_replicated(seed: int, reports_kv: boo
 
 @EVENTS
 @SEEDS
-def test_one_prompt_many_times_at_once_uses_several_workers(seed: int, reports_kv: bool) -> None:
-    fleet = SmallFleet(4, seed=seed, reports_kv=reports_kv)
+def test_one_prompt_many_times_at_once_uses_several_workers(
+    policy: str, seed: int, reports_kv: bool
+) -> None:
+    fleet = SmallFleet(4, policy, seed=seed, reports_kv=reports_kv)
     result = fleet.run([iter([SYSTEM]) for _ in range(128)])
     assert len(result.chosen) >= 2
     assert result.top_share <= 0.6
@@ -61,8 +72,8 @@ def conversation(rng: random.Random, turns: int, first: int = 40) -> Iterator[Se
 @pytest.mark.parametrize(
     "first", [pytest.param(40, id="long"), pytest.param(5, id="within-a-page")]
 )
-def test_conversations_at_once_spread_and_stay(seed: int, first: int) -> None:
-    fleet = SmallFleet(4, seed=seed)
+def test_conversations_at_once_spread_and_stay(policy: str, seed: int, first: int) -> None:
+    fleet = SmallFleet(4, policy, seed=seed)
     result = fleet.run([conversation(fleet.rng, 5, first) for _ in range(16)])
     assert result.top_share <= 0.4
     assert all(result.stayed(client) for client in range(16))
@@ -72,8 +83,10 @@ def test_conversations_at_once_spread_and_stay(seed: int, first: int) -> None:
 @pytest.mark.parametrize(
     "first", [pytest.param(40, id="long"), pytest.param(5, id="within-a-page")]
 )
-def test_conversations_one_after_the_other_spread_and_stay(seed: int, first: int) -> None:
-    fleet = SmallFleet(4, seed=seed)
+def test_conversations_one_after_the_other_spread_and_stay(
+    policy: str, seed: int, first: int
+) -> None:
+    fleet = SmallFleet(4, policy, seed=seed)
     homes, chosen = [], []
     for _ in range(16):
         result = fleet.run([conversation(fleet.rng, 5, first)])
@@ -86,8 +99,10 @@ def test_conversations_one_after_the_other_spread_and_stay(seed: int, first: int
 
 @EVENTS
 @SEEDS
-def test_conversations_turn_by_turn_spread_and_stay(seed: int, reports_kv: bool) -> None:
-    fleet = SmallFleet(4, seed=seed, reports_kv=reports_kv)
+def test_conversations_turn_by_turn_spread_and_stay(
+    policy: str, seed: int, reports_kv: bool
+) -> None:
+    fleet = SmallFleet(4, policy, seed=seed, reports_kv=reports_kv)
     conversations = [conversation(fleet.rng, 5) for _ in range(16)]
     turns = (prompt for round in zip(*conversations, strict=True) for prompt in round)
     chosen = fleet.run([turns]).by_client[0]
@@ -97,25 +112,27 @@ def test_conversations_turn_by_turn_spread_and_stay(seed: int, reports_kv: bool)
 
 
 @SEEDS
-def test_a_lone_conversation_stays_where_it_began(seed: int) -> None:
-    fleet = SmallFleet(4, seed=seed)
+def test_a_lone_conversation_stays_where_it_began(policy: str, seed: int) -> None:
+    fleet = SmallFleet(4, policy, seed=seed)
     result = fleet.run([conversation(fleet.rng, 20)])
     assert len(result.chosen) == 1
 
 
 @SEEDS
-def test_one_prompt_one_after_the_other_stays_where_it_began(seed: int) -> None:
-    result = SmallFleet(4, seed=seed).run([iter([SYSTEM] * 30)])
+def test_one_prompt_one_after_the_other_stays_where_it_began(policy: str, seed: int) -> None:
+    result = SmallFleet(4, policy, seed=seed).run([iter([SYSTEM] * 30)])
     assert len(result.chosen) == 1
 
 
 @SEEDS
-def test_a_worker_that_joins_gets_its_share_of_new_conversations(seed: int) -> None:
-    fleet = SmallFleet(3, seed=seed)
+def test_a_worker_that_joins_gets_its_share_of_new_conversations(policy: str, seed: int) -> None:
+    fleet = SmallFleet(3, policy, seed=seed)
     fleet.run([conversation(fleet.rng, 2) for _ in range(12)])
     fleet.add_worker("late")
     result = fleet.run([conversation(fleet.rng, 2) for _ in range(16)])
-    assert 4 <= result.chosen["late"] <= 16
+    # By kv_cost the late worker computes the system prompt first, which takes longer than what the
+    # others of such a burst wait for elsewhere: it gets one of them, and its share of later ones.
+    assert (4 if policy == "cache_aware" else 2) <= result.chosen["late"] <= 16
 
 
 def hit_rate(policy: str, seed: int) -> float:
@@ -133,8 +150,9 @@ def hit_rate(policy: str, seed: int) -> float:
 def test_document_questions_find_their_documents() -> None:
     rates = {
         policy: statistics.mean(hit_rate(policy, seed) for seed in range(6))
-        for policy in ("round_robin", "cache_aware")
+        for policy in ("round_robin", "cache_aware", "kv_cost")
     }
-    assert rates["cache_aware"] >= rates["round_robin"] + 0.15
-    # About a fifth of the questions are the first about their document.
-    assert rates["cache_aware"] >= 0.75
+    for policy in ("cache_aware", "kv_cost"):
+        assert rates[policy] >= rates["round_robin"] + 0.15
+        # About a fifth of the questions are the first about their document.
+        assert rates[policy] >= 0.75
