@@ -2,20 +2,28 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 
-from radixgate.analysis.latency import ttft_s
-from radixgate.analysis.records import RequestRecord
 from radixgate.clock import Clock
+from radixgate.loadgen.exchange import Exchange
 
 _LINE_EVERY_S = 5.0
 _RECENT = 50  # requests that the shown TTFT is a mean of
 
 
-class Progress(Protocol):
-    """Is told each record once, as its request ends."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request as it ended, before anyone has read its answer: errors inside it are not seen."""
 
-    def note(self, record: RequestRecord) -> None: ...
+    failed: bool
+    ttft_s: float | None  # to the first bytes of the body; None: none came
+
+
+class Progress(Protocol):
+    """Is told of each request once, as it ends."""
+
+    def note(self, ended: Ended) -> None: ...
 
     def close(self) -> None: ...
 
@@ -23,7 +31,7 @@ class Progress(Protocol):
 class NoProgress:
     """Says nothing."""
 
-    def note(self, record: RequestRecord) -> None:
+    def note(self, ended: Ended) -> None:
         pass
 
     def close(self) -> None:
@@ -41,12 +49,11 @@ class Tally:
         self._start_s = clock.now()
         self._recent_ttfts_s: list[float] = []
 
-    def note(self, record: RequestRecord) -> None:
+    def note(self, ended: Ended) -> None:
         self.done += 1
-        self.errors += not record.ok
-        ttft = ttft_s(record)
-        if record.ok and ttft is not None:
-            self._recent_ttfts_s = [*self._recent_ttfts_s[-_RECENT + 1 :], ttft]
+        self.errors += ended.failed
+        if not ended.failed and ended.ttft_s is not None:
+            self._recent_ttfts_s = [*self._recent_ttfts_s[-_RECENT + 1 :], ended.ttft_s]
 
     @property
     def elapsed_s(self) -> float:
@@ -67,8 +74,8 @@ class LineProgress:
         self._tally = Tally(total, clock)
         self._shown_s = 0.0
 
-    def note(self, record: RequestRecord) -> None:
-        self._tally.note(record)
+    def note(self, ended: Ended) -> None:
+        self._tally.note(ended)
         if self._tally.elapsed_s - self._shown_s >= _LINE_EVERY_S:
             self._show()
 
@@ -104,12 +111,21 @@ class BarProgress:
         self._task = self._bar.add_task("", total=total)
         self._bar.start()
 
-    def note(self, record: RequestRecord) -> None:
-        self._tally.note(record)
+    def note(self, ended: Ended) -> None:
+        self._tally.note(ended)
         self._bar.update(self._task, advance=1, description=self._tally.text)
 
     def close(self) -> None:
         self._bar.stop()
+
+
+def ended_of(exchange: Exchange) -> Ended:
+    """What can be told without reading the answer."""
+    pieces = exchange.pieces
+    return Ended(
+        failed=exchange.status != 200 or exchange.broken is not None,
+        ttft_s=pieces[0][0] - exchange.t_dispatch_s if pieces else None,
+    )
 
 
 def open_progress(total: int, clock: Clock, *, shown: bool, terminal: bool) -> Progress:

@@ -9,10 +9,14 @@ from radixgate.analysis.records import ABANDONED, Arrival, RequestRecord
 from radixgate.clock import Clock
 from radixgate.loadgen.answers import Answer, Read
 from radixgate.loadgen.exchange import Exchange
-from radixgate.loadgen.progress import Progress
+from radixgate.loadgen.progress import Ended, Progress, ended_of
 from radixgate.loadgen.schedule import Schedule, ScheduledRequest
 
 Send = Callable[[ScheduledRequest], Awaitable[Exchange]]
+
+# Answers are read after the run, so that reading one delays no stamp of another. Past this many
+# bytes of them each is read as it ends.
+MOST_UNREAD_BYTES = 512 * 2**20
 
 
 class Runner:
@@ -41,6 +45,8 @@ class Runner:
         self._places = None if max_concurrency is None else asyncio.Semaphore(max_concurrency)
         self._start_s = 0.0
         self._records: list[RequestRecord] = []
+        self._unread: list[tuple[ScheduledRequest, float, Exchange]] = []
+        self._unread_bytes = 0
         self._to_go = 0  # answers until the step is over
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -50,12 +56,13 @@ class Runner:
         `start_s` is the clock's time that the schedule's times count from; None: now. A cancelled
         run cancels what is in flight.
         """
-        self._records = []
+        self._records, self._unread, self._unread_bytes = [], [], 0
         self._start_s = self._clock.now() if start_s is None else start_s
         steps = sorted(schedule, key=lambda request: request.step)
         for number, step in groupby(steps, key=lambda request: request.step):
             since_s = self._clock.now() - self._start_s if number else 0.0
             await self._play_step(list(step), since_s)
+        self._records += [self._record(*held) for held in self._unread]
         return sorted(self._records, key=lambda record: record.index)
 
     async def _play_step(self, requests: Sequence[ScheduledRequest], since_s: float) -> None:
@@ -79,7 +86,7 @@ class Runner:
                 await self._sleep_until(due_s)
                 exchange = await self._in_a_place(request)
                 done += 1
-                self._take(self._record(request, due_s, exchange, self._read(exchange)))
+                self._take(request, due_s, exchange)
                 free_s = exchange.t_end_s - self._start_s + request.think_s
         except asyncio.CancelledError:
             if self._to_go > 0:  # the run is cancelled, and not the rest of a finished step
@@ -87,9 +94,13 @@ class Runner:
             for request in ordered[done:]:
                 self._abandon(request, due_s)
 
-    def _take(self, record: RequestRecord) -> None:
-        self._records.append(record)
-        self._progress.note(record)
+    def _take(self, request: ScheduledRequest, due_s: float, exchange: Exchange) -> None:
+        if self._unread_bytes < MOST_UNREAD_BYTES:
+            self._unread_bytes += sum(len(piece) for _, piece in exchange.pieces)
+            self._unread.append((request, due_s, exchange))
+        else:
+            self._records.append(self._record(request, due_s, exchange))
+        self._progress.note(ended_of(exchange))
         self._to_go -= 1
         if self._to_go == 0:
             current = asyncio.current_task()
@@ -101,9 +112,8 @@ class Runner:
         now = self._clock.now()
         never = Exchange(t_dispatch_s=self._start_s + due_s, t_end_s=now)
         answer = Answer(t_last_s=now, failure=ABANDONED)
-        record = self._record(request, due_s, never, answer)
-        self._records.append(record)
-        self._progress.note(record)
+        self._records.append(self._record(request, due_s, never, answer))
+        self._progress.note(Ended(failed=False, ttft_s=None))
 
     async def _in_a_place(self, request: ScheduledRequest) -> Exchange:
         async with AsyncExitStack() as stack:
@@ -117,8 +127,14 @@ class Runner:
             await asyncio.sleep(wait_s)
 
     def _record(
-        self, request: ScheduledRequest, due_s: float, exchange: Exchange, answer: Answer
+        self,
+        request: ScheduledRequest,
+        due_s: float,
+        exchange: Exchange,
+        answer: Answer | None = None,
     ) -> RequestRecord:
+        """`answer` stands for what would be read from the exchange."""
+        answer = answer or self._read(exchange)
         start_s = self._start_s
         # Of a step, the intended time is known only once the step has begun.
         intended_s = due_s if request.step_target is not None else request.t_intended_s

@@ -18,7 +18,7 @@ from radixgate.errors import ProcessFailed
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.loop_watch import watched
 from radixgate.loadgen.open_files import raise_limit
-from radixgate.loadgen.progress import Progress
+from radixgate.loadgen.progress import Ended, Progress
 from radixgate.loadgen.quiet_collector import quiet_collector
 from radixgate.loadgen.schedule import Schedule, as_lines, from_lines
 from radixgate.loadgen.server import client_of, server_of
@@ -26,11 +26,10 @@ from radixgate.loadgen.server import client_of, server_of
 _START_TIMEOUT_S = 60.0
 # From the order to start to the first intended time, so that every process has read it.
 _LEAD_S = 0.25
-# Records go to the parent in batches of this many or after this long, whichever is first. The
-# parent reads at once, so the pipe holds a batch; a parent that stalls stalls the child's loop,
-# which the loop's lag then tells.
-_BATCH = 64
-_BATCH_EVERY_S = 0.25
+# What ended is told to the parent this often. The parent reads at once, so the pipe holds a batch;
+# a parent that stalls stalls the child's loop, which the loop's lag then tells.
+_TELL_EVERY_S = 0.25
+_RECORDS_A_MESSAGE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +53,15 @@ class _Finished(msgspec.Struct, tag=True):
     health: ClientHealth
 
 
-class _Batch(msgspec.Struct, tag=True):
+class _Records(msgspec.Struct, tag=True):
     records: list[RequestRecord]
 
 
-_Said = _Finished | _Batch
+class _EndedLately(msgspec.Struct, tag=True):
+    ended: list[Ended]
+
+
+_Said = _Finished | _Records | _EndedLately
 
 
 async def play_in_processes(
@@ -145,13 +148,15 @@ async def _collect(
             said = decode(pipe.recv_bytes())
         except (EOFError, OSError) as error:
             raise ProcessFailed(
-                f"client process {number} ended after {len(records)} answers"
+                f"client process {number} ended after {len(records)} of its records"
             ) from error
         if isinstance(said, _Finished):
             return records, said.health
-        records += said.records
-        for record in said.records:
-            progress.note(record)
+        if isinstance(said, _Records):
+            records += said.records
+            continue
+        for ended in said.ended:
+            progress.note(ended)
 
 
 async def _readable(pipe: Connection) -> None:
@@ -192,25 +197,27 @@ async def _play(shard: _Shard, pipe: Connection) -> None:
             async with watched(clock) as watch:
                 records = await server.play(schedule, sender, start_s)
         sender.close()
-        pipe.send_bytes(msgspec.msgpack.encode(_Finished(watch.health(shard.number, len(records)))))
+        encode = msgspec.msgpack.encode
+        for place in range(0, len(records), _RECORDS_A_MESSAGE):
+            pipe.send_bytes(encode(_Records(records[place : place + _RECORDS_A_MESSAGE])))
+        pipe.send_bytes(encode(_Finished(watch.health(shard.number, len(records)))))
 
 
 class _Sender:
-    """A Progress that hands the records on."""
+    """A Progress that tells another process."""
 
     def __init__(self, pipe: Connection, clock: Clock) -> None:
         self._pipe = pipe
         self._clock = clock
-        self._records: list[RequestRecord] = []
-        self._sent_s = clock.now()
+        self._ended: list[Ended] = []  # since the last time, so at most a quarter second's
+        self._told_s = clock.now()
 
-    def note(self, record: RequestRecord) -> None:
-        self._records.append(record)
-        late = self._clock.now() - self._sent_s >= _BATCH_EVERY_S
-        if late or len(self._records) >= _BATCH:
+    def note(self, ended: Ended) -> None:
+        self._ended.append(ended)
+        if self._clock.now() - self._told_s >= _TELL_EVERY_S:
             self.close()
 
     def close(self) -> None:
-        self._pipe.send_bytes(msgspec.msgpack.encode(_Batch(self._records)))
-        self._records = []
-        self._sent_s = self._clock.now()
+        self._pipe.send_bytes(msgspec.msgpack.encode(_EndedLately(self._ended)))
+        self._ended = []
+        self._told_s = self._clock.now()

@@ -1,6 +1,7 @@
 """Cases LG1 and LG3: our own figures against a server whose timing is known."""
 
 import socket
+from itertools import accumulate
 from statistics import median
 
 import pytest
@@ -205,8 +206,14 @@ async def test_coordinated_omission_is_told_apart_over_real_sockets() -> None:
     )
     async with TimedServer(lambda _: script) as server:
         config = one_at_a_time(server.url)
-        run = (await measure(config, schedule, SystemClock())).summary
-    assert run.e2e is not None
-    assert run.response_e2e is not None
-    assert run.e2e.p50 == pytest.approx(0.1, abs=0.02)
-    assert run.response_e2e.mean == pytest.approx(0.1 + 0.05 * 9.5, rel=0.2)
+        run = await measure(config, schedule, SystemClock())
+    assert run.summary.e2e is not None
+    assert run.summary.response_e2e is not None
+    # A busy machine can only add to what the server takes.
+    assert run.summary.e2e.min >= 0.099
+    assert run.summary.e2e.p50 < 0.2
+    # One after the other: each is done when all before it are, however long a busy machine took.
+    done_s = accumulate(latency.e2e_s(record) for record in run.records)
+    waited = [end_s - n / 20 for n, end_s in enumerate(done_s)]
+    assert sum(waited) / 20 > 0.5
+    assert run.summary.response_e2e.mean == pytest.approx(sum(waited) / 20, rel=0.3)
