@@ -182,6 +182,10 @@ def test_expected_time_to_first_token_uses_the_best_known_speed() -> None:
     assert books.lease("y" * 1_000, ["b"]).predicted_ttft_s == 0.5
     # b has not told: it is taken to be as fast as its fellows.
     assert books.lease("z" * 1_000, ["a"]).predicted_ttft_s == 0.25
+    # What is cached takes no time; what others have queued there does.
+    books.fleet.report_load("b", report(queued_uncached_tokens=7_000))
+    books.warm("w" * 600, "b")
+    assert books.lease("w" * 1_000, ["a"]).predicted_ttft_s == (7_000 + 400) / 4_000
 
 
 def test_expected_blocks_stay_for_thrice_the_predicted_time() -> None:

@@ -81,6 +81,16 @@ def test_a_reply_corrects_what_is_believed_of_a_worker_without_events() -> None:
     assert books.lease("o" * 50).predicted_cached_tokens == 0
 
 
+def test_a_first_output_makes_the_prompt_one_that_was_answered() -> None:
+    books = Books("a", reports_kv=False)
+    books.warm("o" * 50, "a")
+    books.clock.advance(1)
+    books.lease("x" * 50).first_output()
+    books.clock.advance(1)
+    books.lease("x" * 50).close(Outcome.OK, cached_tokens=0)
+    assert books.lease("o" * 50).predicted_cached_tokens == 0
+
+
 def test_a_lease_outlives_its_worker_and_its_successor_without_harm() -> None:
     books = Books("a", "b")
     lease = books.lease("x" * 100, ["b"])

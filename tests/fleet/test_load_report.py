@@ -56,6 +56,9 @@ def speed_after(*totals: tuple[float, int]) -> float | None:
         pytest.param(
             [(0, 0), (1, 9_000), (2, 10_000), (3, 12_000)], 2_000, id="the-last-busy-second"
         ),
+        pytest.param(
+            [(0, 0), (0.4, 9_000), (0.8, 9_800), (1.4, 11_000)], 2_000, id="no-less-than-it"
+        ),
         pytest.param([(5, 9_000), (0.1, 100), (0.6, 1_100)], 2_000, id="restarted"),
     ],
 )

@@ -92,6 +92,8 @@ def test_reports_count_other_gateways_requests_if_all_report() -> None:
     busy = {"count": 2, "requests": [0, 1], "cached": [0, 0]}
     assert choose(policy, **busy, reported=[9, 1])[0] == 1
     assert choose(policy, **busy, reported=[9, None])[0] == 0
+    assert choose(policy, **busy, reported=[0, 0], waiting=[9, 0])[0] == 1
+    assert choose(policy, **busy, reported=[0, 0])[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ def test_a_turn_in_a_smaller_round_counts_in_the_larger() -> None:
 def test_what_it_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_MAX_IDS", 4)
     made = Turns(random.Random(1))
-    for name in "abcde":
+    for name in "abcdae":
         made.took(name)
-    assert made.next(["e", "c", "a"], [0, 1, 2]) == 2
-    assert made.next(["e", "c"], [0, 1]) == 1
+    # b and c had waited longest and are as new as x; a's last turn counts, not its first.
+    assert list(made._last) == ["d", "a", "e"]
+    assert made.next(["d", "a", "b"], [0, 1, 2]) == 2
+    assert made.next(["e", "a"], [0, 1]) == 1

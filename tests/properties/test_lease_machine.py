@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from books import Books
 from radixgate.errors import NoWorkerAvailable
@@ -37,6 +37,11 @@ class LeaseMachine(RuleBasedStateMachine):
         self.lives: dict[str, int] = {}
         self.live: list[Live] = []
         self.life = 0
+
+    @initialize()
+    def all_join(self) -> None:
+        for name in "abc":
+            self.join(name)
 
     @rule(name=names)
     def join(self, name: str) -> None:

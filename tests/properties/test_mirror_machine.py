@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 
 from clocks import FakeClock
 from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
@@ -77,6 +84,13 @@ class MirrorMachine(RuleBasedStateMachine):
         self.mirror = RadixMirror(self.clock, MirrorConfig(mirror_ttl_s=TTL_S))
         self.truth: dict[str, Truth] = {}
         self.epochs = 0
+
+    @initialize()
+    def all_join(self) -> None:
+        for worker in "abxy":
+            self.join(worker)
+        for worker in "ab":
+            self.new_epoch(worker)
 
     @rule(worker=anyone)
     def join(self, worker: str) -> None:

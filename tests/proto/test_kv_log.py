@@ -84,6 +84,15 @@ def test_digests_count_sets_and_not_events() -> None:
     log.check()
 
 
+def test_a_block_leaves_tier_by_tier() -> None:
+    log = KvLog(7)
+    log.record([Stored(1, [2]), Stored(1, [2], Tier.HOST), Removed([2], Tier.HOST)])
+    assert stored_in(snapshot_of(log)) == [Stored(1, [2])]
+    log.record([Removed([2])])
+    assert len(log) == 0
+    log.check()
+
+
 def test_parents_precede_children_even_when_stored_again_later() -> None:
     log = KvLog(7)
     log.record([Stored(1, [2, 3, 4]), Removed([2]), Stored(1, [2])])

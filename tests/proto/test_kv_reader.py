@@ -93,6 +93,7 @@ def test_digests_that_differ_lead_to_a_snapshot(
         assert verbs == ()
         return
     assert cause_of(verbs) == "digest"
+    assert made.read(step(1)) == ()
     assert made.restart() == (0, 0)
 
 

@@ -46,6 +46,16 @@ def test_a_withdrawn_prompt_leaves_what_others_expect() -> None:
     assert bench.depth(PROMPT) == 2
 
 
+def test_what_two_prompts_expect_leaves_with_the_later_of_them() -> None:
+    bench = Bench()
+    bench.expect(PROMPT, keep_s=2.0)
+    bench.expect(PROMPT, keep_s=3.0)
+    bench.clock.advance(2.5)
+    assert bench.depth(PROMPT) == 4
+    bench.clock.advance(0.5)
+    assert bench.depth(PROMPT) == 0
+
+
 def test_a_confirmed_block_stays_when_its_claim_leaves() -> None:
     bench = Bench()
     placement = bench.expect(PROMPT)

@@ -108,6 +108,13 @@ def test_pending_prompts_share_blocks() -> None:
     mirror.check()
 
 
+def test_a_key_that_pends_again_stands_for_the_new_prompt() -> None:
+    mirror = mirror_of("a")
+    mirror.apply("a", 1, [Pending(5, 0, PROMPT), Pending(5, 0, [21])])
+    assert (mirror.depths(PROMPT), mirror.depths([21])) == ({}, {"a": 1})
+    mirror.check()
+
+
 def test_pending_prompts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "MAX_PENDING_PROMPTS", 2)
     mirror = mirror_of("a")

@@ -13,7 +13,8 @@ def columns(
     cached: Sequence[int] | None = None,
     requests: Sequence[int] | None = None,
     uncached: Sequence[int] | None = None,
-    reported: Sequence[int | None] | None = None,  # requests running there; none waiting
+    reported: Sequence[int | None] | None = None,  # requests running there
+    waiting: Sequence[int] | None = None,  # and waiting, where it reports
     elsewhere: Sequence[int | None] | None = None,  # uncached tokens of other gateways, reported
     speeds: Sequence[float | None] | None = None,
     kv_share: Sequence[float | None] | None = None,
@@ -22,12 +23,15 @@ def columns(
 ) -> Candidates:
     reported = reported or [None] * count
     found = cached or [0] * count
+    queued = waiting or [0] * count
     return Candidates(
         ids=ids or [f"w{n}" for n in range(count)],
         requests_in_flight=requests or [0] * count,
         uncached_tokens_in_flight=uncached or [0] * count,
         running=reported,
-        waiting=[None if running is None else 0 for running in reported],
+        waiting=[
+            None if running is None else queued[index] for index, running in enumerate(reported)
+        ],
         queued_uncached_tokens=[None if running is None else 0 for running in reported],
         queued_elsewhere=elsewhere or [None] * count,
         kv_share_used=kv_share or [None] * count,
