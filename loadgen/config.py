@@ -47,6 +47,11 @@ class BenchConfig:
         flags=("--served-model-name",),
     )
     header: tuple[str, ...] = knob((), help="further request headers, each Name=Value")
+    send_session: bool = knob(
+        False,
+        help="name the session in each body (session_id), for policies that keep sessions together",
+        flags=("--gsp-send-routing-key",),
+    )
     extra_request_body: str | None = knob(
         None, help="JSON object merged into every body, sampling_params included; none: nothing"
     )

@@ -21,7 +21,6 @@ REFUSED: Mapping[str, Refusal] = {
     "--prompt-suffix": Refusal("put the suffix into the file of --dataset-name custom"),
     "--mooncake-workload": Refusal("nothing is downloaded: give the file with --dataset-path"),
     "--mooncake-num-rounds": Refusal("a trace's rows are played as they are, with their sessions"),
-    "--gsp-send-routing-key": Refusal("use --header Name=Value for a key of all requests"),
     "--ready-check-timeout-sec": Refusal("start the server first; its port is asked once"),
     "--print-requests": Refusal("prompts are not logged; --schedule-file holds them"),
     "--image-count": Refusal("there are no image datasets"),

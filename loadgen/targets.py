@@ -77,7 +77,7 @@ class NativeTarget:
         }
         if own.model_asked is not None:
             body["model"] = own.model_asked
-        return _merged(body, own.extra)
+        return _merged(body | own.of_session(request), own.extra)
 
     def events(self, payloads: Iterable[tuple[float, bytes]]) -> list[Event]:
         shown = ""
@@ -156,7 +156,7 @@ class OpenAITarget:
             "stream": True,
             "stream_options": {"include_usage": True, "continuous_usage_stats": True},
         }
-        return _merged(body, own.extra)
+        return _merged(body | own.of_session(request), own.extra)
 
     def events(self, payloads: Iterable[tuple[float, bytes]]) -> list[Event]:
         return [self._event(at_s, self._decode(data)) for at_s, data in payloads]
@@ -189,6 +189,7 @@ class BodyFields:
     ignore_eos: bool
     seed: int
     extra: Mapping[str, object]
+    send_session: bool = False
 
     @classmethod
     def of(cls, config: BenchConfig, model: str, extra: Mapping[str, object]) -> "BodyFields":
@@ -199,7 +200,12 @@ class BodyFields:
             ignore_eos=not config.disable_ignore_eos,
             seed=config.seed,
             extra=extra,
+            send_session=config.send_session,
         )
+
+    def of_session(self, request: ScheduledRequest) -> dict[str, object]:
+        """What a body says of its session: nothing unless asked to."""
+        return {"session_id": request.session} if self.send_session else {}
 
 
 def target_for(backend: str, fields: BodyFields) -> Target:

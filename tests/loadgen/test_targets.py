@@ -191,3 +191,11 @@ def test_error_events(backend: str, payload: object, message: str) -> None:
 def test_nonsense_is_no_event(payload: object) -> None:
     with pytest.raises(msgspec.DecodeError):
         events(target("sglang"), payload)
+
+
+@pytest.mark.parametrize("backend", ["sglang", "vllm", "vllm-chat"])
+def test_a_session_is_named_only_if_asked_for(backend: str) -> None:
+    config = BenchConfig(backend=backend, model="m", send_session=True)
+    named = target_for(backend, BodyFields.of(config, "m", {}))
+    assert body(named, TextPrompt("hi"))["session_id"] == "r0"
+    assert "session_id" not in body(target(backend), TextPrompt("hi"))
