@@ -20,7 +20,7 @@ GIB = 2**30
         ("max_total_tokens", 15),
         ("mem_fraction_static", 1.5),
         ("schedule_policy", "shortest"),
-        ("radix_eviction_policy", "mru"),
+        ("radix_eviction_policy", "tlru"),
         ("schedule_conservativeness", -1.0),
     ],
 )

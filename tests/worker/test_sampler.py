@@ -172,6 +172,6 @@ def test_an_error_in_one_requests_chain_ends_that_request_alone() -> None:
                 raise ZeroDivisionError("unlucky")
 
     engine = SmallEngine(processors=lambda sampling, stop_ids: [Broken()])
-    assert engine.answer([13], **Asked(max_tokens=3)).finish(1) == "ABORT"
+    assert engine.answer([13], **Asked(max_tokens=3)).refused[1].status == 500
     assert engine.answer([14], **Asked(max_tokens=3)).finish(1) == "LENGTH"
     engine.check_idle()
