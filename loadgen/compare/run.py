@@ -46,6 +46,8 @@ def run_compare(
     schedule = schedule_of(bench, workload, shape)
     print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)
     write_schedule(folder / "schedule.jsonl", schedule)
+    # An earlier comparison's runs are overwritten from here on, so it is one no longer.
+    (folder / COMPARISON).unlink(missing_ok=True)
     runs: list[RunOf] = []
     try:
         for arm, number in compare.order:

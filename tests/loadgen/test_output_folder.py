@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from radixgate.clock import SystemClock
-from radixgate.errors import ConfigError
+from radixgate.errors import ConfigError, ProcessFailed
 from radixgate.loadgen.bench import run_bench
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.intended import schedule_of
@@ -112,6 +113,20 @@ async def test_several_processes_send_every_request_once_in_the_order_of_their_s
         ends[record.session] = record.t_last_s
     sent = sorted(asked.body["text"] for asked in server.asked)
     assert sent == sorted(str(one.prompt.native()["text"]) for one in schedule)
+
+
+@pytest.mark.slow
+async def test_a_process_that_dies_ends_the_run_by_its_name() -> None:
+    async with TimedServer(lambda _: Script((), end="hang")) as server:
+        settings = config(server.url, processes=2)
+        run = asyncio.create_task(measure(settings, schedule_of(settings), SystemClock()))
+        while server.in_flight < 4:
+            await asyncio.sleep(0.01)
+        victim = multiprocessing.active_children()[0]
+        victim.kill()
+        with pytest.raises(ProcessFailed, match=r"client process \d ended after 0"):
+            await run
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize(
