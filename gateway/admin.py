@@ -124,11 +124,11 @@ class Admin:
     # ------------------------------------------------------------ workers
 
     async def list_workers(self, request: web.Request) -> web.Response:
-        rows = [worker_row(member, self.fleet) for member in self.workers.members()]
+        rows = [self._row(member) for member in self.workers.members()]
         return _json({"workers": rows, "total": len(rows)})
 
     async def show_worker(self, request: web.Request) -> web.Response:
-        return _json(worker_row(self._named(request), self.fleet))
+        return _json(self._row(self._named(request)))
 
     async def add_worker(self, request: web.Request) -> web.Response:
         order = Fields(decode_object(await request.read()))
@@ -139,13 +139,16 @@ class Admin:
             check_key("api_key", key)
         except ConfigError as error:
             raise RequestError(error.message, param="api_key") from error
-        return _json(worker_row(self.workers.add(url, key), self.fleet))
+        return _json(self._row(self.workers.add(url, key)))
 
     async def remove_worker(self, request: web.Request) -> web.Response:
         member = self.workers.remove(self._named(request).address.id)
         return _json(
             {"id": member.address.id, "state": "draining" if member.leaving else "removed"}
         )
+
+    def _row(self, member: Member) -> dict[str, object]:
+        return worker_row(member, self.fleet, self.workers.choice)
 
     def _named(self, request: web.Request) -> Member:
         return self.workers.find(request.match_info["name"])

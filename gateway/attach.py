@@ -64,6 +64,7 @@ class AttachStream:
         self._hello = pb.Command(hello=pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION))
         self._worker = worker
         self._next_handle = 1
+        self.heard = False  # outputs have come; who asks takes it back
         self._receivers: dict[int, Receiver] = {}
         # None between two connections. Commands given while one is being opened wait for it.
         self._outbound: _Outbound | None = None
@@ -121,6 +122,7 @@ class AttachStream:
             try:
                 async for batch in self._stub.Attach(outbound.commands()):
                     pause_s = RECONNECT_FIRST_S
+                    self.heard = True
                     self._dispatch(batch)
             except grpc.aio.AioRpcError as exc:
                 error = exc.details() or exc.code().name

@@ -12,6 +12,7 @@ from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.retry_budget import RetryBudget
 from radixgate.gateway.worker_choice import WorkerChoice
 
 
@@ -38,6 +39,7 @@ class Core:
     policy: bytes  # its name, as a header shows it
     patience: PatienceRule
     retries: RetryRule
+    budget: RetryBudget
     metrics: GatewayMetrics
     deadlines: Deadlines
     clock: Clock

@@ -9,11 +9,11 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 import asyncio
 import logging
 
-from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
-from radixgate.gateway.caller import ANYONE, Caller
+from radixgate.gateway.caller import Caller
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
@@ -21,28 +21,6 @@ from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.salted_body import salted_body
 
 _log = logging.getLogger(__name__)
-
-
-class Forwarder:
-    """Starts an exchange for each request: the `Generator` behind the front door."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def generate(
-        self,
-        head: RequestHead,
-        body: bytes,
-        downstream: Downstream,
-        caller: Caller = ANYONE,
-        arrived_at: float | None = None,
-    ) -> Attempt:
-        """Begin to answer; callbacks may come before this returns. `arrived_at`: None for now."""
-        exchange = Exchange(self._core, head, body, downstream, caller)
-        if arrived_at is not None:
-            exchange.arrived(arrived_at)
-        exchange.begin()
-        return exchange
 
 
 class Exchange:
@@ -158,7 +136,9 @@ class Exchange:
             self._end_attempt(Outcome.REFUSED)
         else:
             # It answered, with an error of its own: that alone does not make it suspect.
-            self._end_attempt(Outcome.FAILED)
+            if held.retry_after_s:
+                self._core.choice.rest(self._tried[-1], held.retry_after_s)
+            self._end_attempt(Outcome.FAILED, busy=held.busy)
             if held.retriable and self._try_again():
                 return
         self._core.deadlines.forget(self)
@@ -167,7 +147,7 @@ class Exchange:
     def on_failure(self, error: RadixgateError) -> None:
         self._failure = error
         if isinstance(error, WorkerFailed):
-            self._end_attempt(Outcome.FAILED)
+            self._end_attempt(Outcome.FAILED, busy=isinstance(error, WorkerBusy))
             self._core.on_worker_failed(self._tried[-1])
             if self._try_again():
                 return
@@ -254,20 +234,29 @@ class Exchange:
     def _try_again(self) -> bool:
         """Arrange for another attempt; False if the client has seen part of this one and no other
         worker can go on from there, or if there have been enough."""
-        wait_s = self._core.retries.backoff_s(len(self._tried), self._core.rng)
+        core, question = self._core, self._question
+        assert question is not None
+        wait_s = core.retries.backoff_s(len(self._tried), core.rng)
         if wait_s is None or (self._answer.sent and not self._continues):
             return False
-        self._core.metrics.retries += 1
+        rest_s = core.choice.wait_s(question.ask.model)
+        if rest_s > core.retries.max_backoff_s or not core.budget.allows():
+            return False
+        wait_s = max(wait_s, rest_s)
+        core.metrics.retries += 1
         self._backoff = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
         return True
 
-    def _end_attempt(self, outcome: Outcome, counts: AnswerCounts | None = None) -> None:
+    def _end_attempt(
+        self, outcome: Outcome, counts: AnswerCounts | None = None, *, busy: bool = False
+    ) -> None:
         self.deadline = NEVER
         self._attempt = None
         lease, self._lease = self._lease, None
         if lease is None:
             return
         lease.close(outcome, None if counts is None else counts.cached)
+        self._core.choice.ended(lease, outcome, busy=busy)
         if outcome is Outcome.FAILED:
             self._core.metrics.worker_failed(lease.worker.id)
 

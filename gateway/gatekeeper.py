@@ -7,8 +7,8 @@ from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.core import Core
-from radixgate.gateway.exchange import Forwarder
 from radixgate.gateway.foreign_request import read_foreign
+from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.limits_config import LimitsConfig

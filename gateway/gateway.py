@@ -11,11 +11,12 @@ from radixgate.errors import ConfigError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.admin import Admin
 from radixgate.gateway.asking import Asking
+from radixgate.gateway.breakers import Breakers
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.core import Core, PatienceRule
 from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.exchange import Forwarder
 from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.gatekeeper import Limits, generator_of
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.http_front import Front
@@ -25,7 +26,9 @@ from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.request_reader import FrontLimits
 from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.retry_budget import RetryBudget
 from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.spared import Spared
 from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.worker_factories import worker_factories
 from radixgate.gateway.worker_rows import worker_gauges
@@ -60,18 +63,27 @@ class Gateway:
             rng,
             rules.access.worker_api_key,
         )
+        reliability = rules.reliability
+        spared = Spared(reliability.slow_start_secs, clock, rng)
+        self.choice = WorkerChoice(self.fleet, Breakers(reliability, clock), spared)
         self.workers = Workers(
-            self.fleet, factories, HealthRule.of(config), config.shutdown_grace_period_secs
+            self.fleet,
+            factories,
+            HealthRule.of(config),
+            config.shutdown_grace_period_secs,
+            self.choice,
         )
         self.metrics = GatewayMetrics(lambda: worker_gauges(self.workers, self.fleet))
+        budget = RetryBudget(reliability.retry_budget_ratio, self.metrics, clock, self._deadlines)
         core = Core(
-            choice=WorkerChoice(self.fleet),
+            choice=self.choice,
             asking=Asking(self.fleet, prompts),
             clients=self.workers.clients,
             on_worker_failed=self.workers.check_soon,
             policy=config.policy.encode(),
             patience=PatienceRule.of(config),
             retries=RetryRule.of(config),
+            budget=budget,
             metrics=self.metrics,
             deadlines=self._deadlines,
             clock=clock,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from radixgate.errors import RadixgateError, WorkerFailed, WorkerRefused
+from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import AnswerCounts, Downstream
@@ -11,8 +11,8 @@ from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
 
 _GIVE_BACK = STREAM_CREDIT // 2
-# The worker is full, stopping or broken: another one may do, so the attempt counts as failed.
-_TRY_ANOTHER = frozenset((429, 500, 503))
+# The worker is full or stopping. Another one may do, as when it is broken (500).
+_BUSY = frozenset((429, 503))
 
 
 @dataclass(slots=True)
@@ -106,7 +106,9 @@ class GrpcAttempt:
     def on_refused(self, refused: pb.Refused) -> None:
         field = refused.field if refused.HasField("field") else None
         error: RadixgateError = WorkerRefused(refused.message, status=refused.status, param=field)
-        if refused.status in _TRY_ANOTHER:
+        if refused.status in _BUSY:
+            error = WorkerBusy(refused.message)
+        elif refused.status == 500:
             error = WorkerFailed(refused.message)
         self._fail(refused.handle, error)
 

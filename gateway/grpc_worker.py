@@ -112,6 +112,10 @@ class GrpcWorker:
             streams.create_task(self._watches.kv())
             streams.create_task(self._watches.load())
 
+    def heard(self) -> bool:
+        heard, self._attach.heard = self._attach.heard, False
+        return heard
+
     async def flush_cache(self) -> OrderResult:
         try:
             reply = await self._stub.Flush(pb.FlushRequest(), timeout=self._parts.timeout_s)

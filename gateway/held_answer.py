@@ -27,6 +27,17 @@ class HeldAnswer:
     def retriable(self) -> bool:
         return self.status in RETRIABLE_STATUSES
 
+    @property
+    def busy(self) -> bool:
+        """It was refused only for now, or as wrong: no sign of a fault."""
+        return self.status < 500 or self.status == 503
+
+    @property
+    def retry_after_s(self) -> float:
+        """How long the worker asks for; 0 if it does not, or gives a date."""
+        asked = find(self.headers, b"retry-after")
+        return float(asked) if asked is not None and asked.isdigit() and len(asked) < 9 else 0.0
+
     def add(self, data: bytes) -> bool:
         """Take a piece; True: it is time to send. A stream waits only for its first byte."""
         self._parts.append(data)

@@ -51,6 +51,7 @@ class WorkerRow:
     state: str
     in_flight: int
     mirror_blocks: int
+    breaker: str
 
 
 class Buckets:
@@ -191,11 +192,17 @@ def _worker_gauges(rows: Sequence[WorkerRow]) -> Iterator[Metric]:
     state = GaugeMetricFamily(
         "radixgate_worker_state", "1 for the state a worker is in", labels=["worker", "state"]
     )
+    breaker = GaugeMetricFamily(
+        "radixgate_worker_breaker",
+        "1 for the state a worker's circuit breaker is in",
+        labels=["worker", "state"],
+    )
     for row in rows:
+        breaker.add_metric([row.id, row.breaker], 1)
         load.add_metric([row.id], row.in_flight)
         blocks.add_metric([row.id], row.mirror_blocks)
         state.add_metric([row.id, row.state], 1)
-    yield from (load, blocks, state)
+    yield from (load, blocks, state, breaker)
 
 
 def _by_label(name: str, help: str, label: str, values: dict[str, int]) -> CounterMetricFamily:

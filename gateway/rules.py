@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.log import fields
 
 _log = logging.getLogger(__name__)
@@ -13,10 +14,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GatewayRules:
-    """Who may ask, and how much."""
+    """Who may ask, how much, and what is made of workers that fail."""
 
     access: AccessConfig = field(default_factory=AccessConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    reliability: ReliabilityConfig = field(default_factory=ReliabilityConfig)
 
 
 NO_RULES = GatewayRules()

@@ -104,6 +104,7 @@ class UpstreamConnection(asyncio.Protocol):
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()
             return
+        self._pool.heard = True
         wrong = ""
         try:
             self._parser.feed_data(data)
@@ -214,6 +215,7 @@ class UpstreamPool:
         self.host = host
         self.port = port
         self.credentials = credentials
+        self.heard = False  # bytes of an answer have come; who asks takes it back
         self._clock = clock
         self.deadline = NEVER  # of the connection that has been idle for longest
         self._deadlines = deadlines

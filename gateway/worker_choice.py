@@ -1,30 +1,89 @@
-"""Which workers a further attempt may go to, before the policy chooses among them."""
+"""Which workers an attempt may go to before the policy chooses, and what its end says of them."""
 
 from collections.abc import Sequence
 
 from radixgate.errors import NoWorkerAvailable
-from radixgate.fleet.fleet import Ask, Fleet, Lease
+from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, WorkerState
+from radixgate.gateway.breakers import Breaker, Breakers, Verdict
+from radixgate.gateway.spared import Spared
 
 
 class WorkerChoice:
     """Leases a worker for each attempt of a request."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, breakers: Breakers, spared: Spared) -> None:
         self._fleet = fleet
+        self._breakers = breakers
+        self._spared = spared
+        self._probes: dict[Lease, Breaker] = {}
 
     def lease(self, ask: Ask, tried: Sequence[str], *, own_only: bool) -> Lease:
-        """A worker not tried before, while there is one; after that, any that is ready.
+        """A worker neither tried before nor to be spared, while there is one; then one that is
+        only not tried before; after that, any that is ready and not barred by its breaker.
 
         `own_only`: the answer has begun at a worker of ours, and no foreign one can go on from its
         tokens. Raises as `Fleet.lease`.
         """
-        if not tried:
-            return self._fleet.lease(ask)
-        never = self._foreign() if own_only else ()
-        try:
-            return self._fleet.lease(ask, (*tried, *never))
-        except NoWorkerAvailable:
-            return self._fleet.lease(ask, never)
+        barred, spared = self._breakers.barred(), self._spared.drawn()
+        if not tried and not barred and not spared:
+            return self._noted(self._fleet.lease(ask))
+        never = (*barred, *self._foreign()) if own_only else tuple(barred)
+        wishes = [(*tried, *spared)] if spared else []
+        if tried:
+            wishes.append(tuple(tried))
+        for wish in wishes:
+            try:
+                return self._noted(self._fleet.lease(ask, (*never, *wish)))
+            except NoWorkerAvailable:
+                continue
+        return self._noted(self._fleet.lease(ask, never))
+
+    def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
+        """An attempt is over. `busy`: it failed only because the worker is full for now."""
+        verdict = Verdict.NEUTRAL
+        if outcome is Outcome.OK:
+            verdict = Verdict.SUCCESS
+        elif outcome is Outcome.FAILED and not busy:
+            verdict = Verdict.FAILURE
+        probe = self._probes.pop(lease, None) if self._probes else None
+        self._breakers.ended(lease.worker.id, verdict, probe)
+
+    def rest(self, worker_id: str, seconds: float) -> None:
+        """The worker wants to be left alone for so long."""
+        self._spared.rest(worker_id, seconds)
+
+    def wait_s(self, model: str | None) -> float:
+        """How long everybody who serves the model wants to be left alone; 0: somebody does not.
+
+        O(workers).
+        """
+        waits = [
+            self._spared.rest_s(view.identity.id)
+            for view in self._fleet.workers()
+            if view.identity.model == model and view.state is WorkerState.READY
+        ]
+        return min(waits, default=0.0)
+
+    def breaker_of(self, worker_id: str) -> str:
+        """`closed`, `open` or `half_open`."""
+        return self._breakers.state_of(worker_id)
+
+    def came(self, worker_id: str, *, returned: bool) -> None:
+        """The worker is ready; `returned`: after it was down. What was held against it is not any
+        more."""
+        self.left(worker_id)
+        if returned:
+            self._spared.returned(worker_id)
+
+    def left(self, worker_id: str) -> None:
+        self._breakers.forget(worker_id)
+        self._spared.forget(worker_id)
+
+    def _noted(self, lease: Lease) -> Lease:
+        probe = self._breakers.dispatched(lease.worker.id)
+        if probe is not None:
+            self._probes[lease] = probe
+        return lease
 
     def _foreign(self) -> Sequence[str]:
         views = self._fleet.workers()

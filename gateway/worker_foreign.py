@@ -60,6 +60,11 @@ class ForeignWorker:
         finally:
             self._pool.close()
 
+    def heard(self) -> bool:
+        pool = self._client.pool
+        heard, pool.heard = pool.heard, False
+        return heard
+
     async def flush_cache(self) -> OrderResult:
         return await self._order("/flush_cache", b"")
 

@@ -38,6 +38,10 @@ class WorkerHandle(WorkerProbe, Protocol):
         cancelled when it is removed. Reconnects by itself."""
         ...
 
+    def heard(self) -> bool:
+        """Bytes of an answer have come from it since this was last asked."""
+        ...
+
     async def flush_cache(self) -> OrderResult: ...
 
     async def abort_request(self, rid: str | None) -> OrderResult:

@@ -2,16 +2,18 @@
 
 from radixgate.fleet.fleet import Fleet, LoadReport, WorkerView
 from radixgate.gateway.metrics import WorkerRow
+from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.workers import Member, Workers
 
 
-def worker_row(member: Member, fleet: Fleet) -> dict[str, object]:
+def worker_row(member: Member, fleet: Fleet, choice: WorkerChoice) -> dict[str, object]:
     """The JSON of one worker. What is not known is null: never zero, never a made-up name."""
     view = fleet.worker(member.address.id)
     row: dict[str, object] = {
         "id": member.address.id,
         "url": member.address.url,
         "state": member.state.value,
+        "breaker": choice.breaker_of(member.address.id),
         "model": None if view is None else view.identity.model,
         "kind": None if view is None else view.identity.kind,
         "in_flight": 0 if view is None else view.in_flight,
@@ -33,7 +35,8 @@ def worker_gauges(workers: Workers, fleet: Fleet) -> list[WorkerRow]:
         view = fleet.worker(member.address.id)
         in_flight = 0 if view is None else view.in_flight
         blocks = 0 if view is None else mirror_blocks(view)
-        rows.append(WorkerRow(member.address.id, member.state.value, in_flight, blocks))
+        breaker = workers.choice.breaker_of(member.address.id)
+        rows.append(WorkerRow(member.address.id, member.state.value, in_flight, blocks, breaker))
     return rows
 
 

@@ -16,6 +16,7 @@ from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.health import HealthRule, Pulse
 from radixgate.gateway.worker_address import WorkerAddress, read_worker_url
+from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.worker_handle import WorkerFactory, WorkerHandle
 from radixgate.log import fields
 
@@ -55,8 +56,10 @@ class Workers:
         factories: Mapping[str, WorkerFactory],
         rule: HealthRule,
         drain_s: float,
+        choice: WorkerChoice,
     ) -> None:
         self.clients: dict[str, WorkerClient] = {}  # by worker id, of admitted ones
+        self.choice = choice
         self._fleet = fleet
         self._factories = factories
         self._rule = rule
@@ -131,6 +134,7 @@ class Workers:
     async def _check(self, member: Member) -> None:
         while True:
             member.check_now.clear()
+            member.handle.heard()  # what came before this check says nothing about it
             try:
                 async with asyncio.timeout(self._rule.timeout_s):
                     identity = await member.handle.probe()
@@ -152,6 +156,8 @@ class Workers:
 
     def _failed(self, member: Member, why: str, *, refused: bool) -> None:
         member.trouble = why
+        if not refused and member.state is WorkerState.READY and member.handle.heard():
+            return  # it answers requests meanwhile: busy, not dead
         if member.pulse.failed(refused=refused) and member.state is WorkerState.READY:
             self._set_state(member, WorkerState.DOWN)
             _log.warning("worker down", extra=fields(worker=member.address.id, why=why))
@@ -164,7 +170,7 @@ class Workers:
         if not self._is_same(member.identity, identity, came_up=came_up):
             self._admit(member, identity)
         elif member.state is not WorkerState.READY:
-            self._set_state(member, WorkerState.READY)
+            self._come(member, returned=True)
 
     def _is_same(self, known: WorkerIdentity | None, now: WorkerIdentity, *, came_up: bool) -> bool:
         """The process that answers is the one we knew. Without an instance id, an absence counts
@@ -174,11 +180,12 @@ class Workers:
         return bool(now.instance_id) or not came_up
 
     def _admit(self, member: Member, identity: WorkerIdentity) -> None:
+        returned = member.identity is not None
         self._fleet.remove(identity.id)
         self._fleet.admit(identity)
         member.identity = identity
         self.clients[identity.id] = member.handle.client
-        self._set_state(member, WorkerState.READY)
+        self._come(member, returned=returned)
         # What ran for another process at this address reports to a mirror that is no more.
         if member.running is not None:
             member.running.cancel()
@@ -194,6 +201,10 @@ class Workers:
         except Exception:
             # It is begun again when the worker is next admitted; until then it is served without.
             _log.exception("a worker's streams ended", extra=fields(worker=member.address.id))
+
+    def _come(self, member: Member, *, returned: bool) -> None:
+        self.choice.came(member.address.id, returned=returned)
+        self._set_state(member, WorkerState.READY)
 
     def _set_state(self, member: Member, state: WorkerState) -> None:
         member.state = state
@@ -217,6 +228,7 @@ class Workers:
         """What still runs there fails over, as when a worker dies."""
         self._members.pop(member.address.id, None)
         self.clients.pop(member.address.id, None)
+        self.choice.left(member.address.id)
         for task in (member.checking, member.running):
             if task is not None:
                 task.cancel()

@@ -12,6 +12,7 @@ from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
+from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.gateway.rules import GatewayRules
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
@@ -71,7 +72,9 @@ def _policy_configs(settings: Settings) -> PolicyConfigs:
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
-    rules = GatewayRules(settings.of(AccessConfig), settings.of(LimitsConfig))
+    rules = GatewayRules(
+        settings.of(AccessConfig), settings.of(LimitsConfig), settings.of(ReliabilityConfig)
+    )
     return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
 
 
@@ -146,6 +149,7 @@ ENTRIES: Mapping[str, Entry] = {
                     "gateway": GatewayConfig,
                     "access": AccessConfig,
                     "limits": LimitsConfig,
+                    "reliability": ReliabilityConfig,
                     **_POLICY_SECTIONS,
                 },
                 GATEWAY_REFUSED,

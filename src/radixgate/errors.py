@@ -106,6 +106,14 @@ class WorkerFailed(GatewayError):
     """A worker broke off: refused, reset, timed out, or answered nonsense."""
 
 
+class WorkerBusy(WorkerFailed):
+    """A worker of ours takes no more for now: no sign of a fault."""
+
+    status = 503
+    kind = "service_unavailable"
+    retry_after_s = 1.0
+
+
 class WorkerUnreachable(WorkerFailed):
     """Nobody listens at the worker's address: no connection comes about."""
 

@@ -1,0 +1,29 @@
+"""What stands behind the front door, and makes an exchange of each request."""
+
+from radixgate.gateway.attempt import Attempt, Downstream
+from radixgate.gateway.caller import ANYONE, Caller
+from radixgate.gateway.core import Core
+from radixgate.gateway.exchange import Exchange
+from radixgate.gateway.request_head import RequestHead
+
+
+class Forwarder:
+    """Starts an exchange for each request: the `Generator` behind the front door."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def generate(
+        self,
+        head: RequestHead,
+        body: bytes,
+        downstream: Downstream,
+        caller: Caller = ANYONE,
+        arrived_at: float | None = None,
+    ) -> Attempt:
+        """Begin to answer; callbacks may come before this returns. `arrived_at`: None for now."""
+        exchange = Exchange(self._core, head, body, downstream, caller)
+        if arrived_at is not None:
+            exchange.arrived(arrived_at)
+        exchange.begin()
+        return exchange

@@ -1,0 +1,52 @@
+"""Workers that are given nothing while others can take it: they asked for a pause, or return."""
+
+import random
+from collections.abc import Collection
+
+from radixgate.clock import Clock
+
+# A worker that asks for longer is taken up again earlier: it may be wrong, and somebody must see.
+LONGEST_REST_S = 30.0
+
+
+class Spared:
+    """A preference, never a ban: where there is nobody else, they are asked all the same."""
+
+    def __init__(self, slow_start_s: float, clock: Clock, rng: random.Random) -> None:
+        self._slow_start_s = slow_start_s
+        self._clock = clock
+        self._rng = rng
+        self._resting: dict[str, float] = {}  # until when
+        self._returned: dict[str, float] = {}  # at what time
+
+    def rest(self, worker_id: str, seconds: float) -> None:
+        """The worker is busy and said for how long (`Retry-After`)."""
+        self._resting[worker_id] = self._clock.now() + min(seconds, LONGEST_REST_S)
+
+    def returned(self, worker_id: str) -> None:
+        """It was down: its share of the requests grows from nothing to whole."""
+        if self._slow_start_s > 0:
+            self._returned[worker_id] = self._clock.now()
+
+    def forget(self, worker_id: str) -> None:
+        self._resting.pop(worker_id, None)
+        self._returned.pop(worker_id, None)
+
+    def rest_s(self, worker_id: str) -> float:
+        """How long it still rests; 0: it does not."""
+        return max(0.0, self._resting.get(worker_id, 0.0) - self._clock.now())
+
+    def drawn(self) -> Collection[str]:
+        """Whom to spare this time; for returning ones a draw. O(spared workers)."""
+        if not self._resting and not self._returned:
+            return ()
+        now = self._clock.now()
+        self._resting = {one: until for one, until in self._resting.items() if until > now}
+        begun = now - self._slow_start_s
+        self._returned = {one: at for one, at in self._returned.items() if at > begun}
+        warming = (
+            one
+            for one, at in self._returned.items()
+            if self._rng.random() * self._slow_start_s >= now - at
+        )
+        return {*self._resting, *warming}
