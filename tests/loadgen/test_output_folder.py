@@ -19,6 +19,7 @@ from radixgate.loadgen.reports.run_folder import read_run
 from radixgate.loadgen.study_config import StudyConfig
 from radixgate.loadgen.workload_config import WorkloadConfig
 from timed_server import Asked, Script, TimedServer, native_event, sse
+from until import until
 
 ANSWER = Script(
     (
@@ -120,8 +121,7 @@ async def test_a_process_that_dies_ends_the_run_by_its_name() -> None:
     async with TimedServer(lambda _: Script((), end="hang")) as server:
         settings = config(server.url, processes=2)
         run = asyncio.create_task(measure(settings, schedule_of(settings), SystemClock()))
-        while server.in_flight < 4:
-            await asyncio.sleep(0.01)
+        await until(lambda: server.in_flight >= 4, within_s=60.0)
         victim = multiprocessing.active_children()[0]
         victim.kill()
         with pytest.raises(ProcessFailed, match=r"client process \d ended after 0"):
