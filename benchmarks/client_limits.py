@@ -21,7 +21,7 @@ from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
 from timed_server import Script, TimedServer, native_event, sse
 
-TTFT_S, GAP_S, TOKENS = 0.050, 0.010, 20
+TTFT_S, GAP_S, TOKENS = 0.200, 0.050, 20
 E2E_S = TTFT_S + (TOKENS - 1) * GAP_S
 RATES = (50, 100, 200, 400, 800)
 
@@ -53,15 +53,14 @@ def serve(pipe: Connection) -> None:
     uvloop.run(main())
 
 
-def run(url: str, *, count: int, rate: float | None = None, streams: int | None = None) -> BenchRun:
+def run(url: str, *, count: int, rate: float) -> BenchRun:
     config = BenchConfig(
         backend="sglang",
         base_url=url,
         num_prompts=count,
         random_input_len=8,
-        request_rate=float("inf") if rate is None else rate,
-        max_concurrency=streams,
-        warmup_requests=streams or 100,
+        request_rate=rate,
+        warmup_requests=200,
         settle_s=0.5,
     )
     return uvloop.run(measure(config, schedule_of(config), SystemClock()))
@@ -81,7 +80,8 @@ def main() -> None:
     url = ours.recv()
     print("off the script in ms, median / P99:")
     for streams in (10, 200):
-        found = run(url, count=5 * streams, streams=streams)
+        # Poisson arrivals: streams that begin in one moment would also speak in one moment.
+        found = run(url, count=5 * streams, rate=streams / E2E_S)
         summary, (client,) = found.summary, found.clients
         print(
             f"{streams:>4} streams: TTFT {off_ms(summary.ttft, TTFT_S)}, "
@@ -93,9 +93,11 @@ def main() -> None:
     for rate in RATES:
         found = run(url, count=5 * rate, rate=float(rate))
         verdict = judge(found.records, found.clients, open_loop=True, max_concurrency=None)
+        said = "valid" if verdict.valid else "INVALID: " + "; ".join(verdict.reasons)
         print(
-            f"{rate:>4} req/s, {rate * TOKENS} tokens/s: TTFT {off_ms(found.summary.ttft, TTFT_S)}"
-            f"; {'valid' if verdict.valid else 'INVALID: ' + '; '.join(verdict.reasons)}",
+            f"{rate:>4} req/s, {rate * TOKENS} tokens/s: "
+            f"TTFT {off_ms(found.summary.ttft, TTFT_S)}, "
+            f"CPU {found.clients[0].cpu_share:.0%}; {said}",
             flush=True,
         )
     server.terminate()
