@@ -74,15 +74,18 @@ def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
     """The body of `/v1/completions`: a text, token ids, or an array of either."""
     fields = Fields(body)
     _refuse_unsupported(fields)
-    if fields.flag("echo"):
-        raise fields.refuse("echo", "is not supported yet")
+    echo = fields.flag("echo") or False
+    if echo and fields.flag("stream"):
+        raise fields.refuse("echo", "is not supported together with stream yet")
     if fields.text("suffix"):
         raise fields.refuse("suffix", "is not supported: the model does not fill in the middle")
     best_of = fields.integer("best_of")
     if best_of is not None and best_of != (fields.integer("n") or 1):
         raise fields.refuse("best_of", "other than n is not supported yet")
     prompts = _prompts(fields)
-    return _request(fields, prompts, openai_answer.completion, max_tokens=COMPLETION_MAX_TOKENS)
+    return _request(
+        fields, prompts, openai_answer.completion, max_tokens=COMPLETION_MAX_TOKENS, echo=echo
+    )
 
 
 def _request(
@@ -91,8 +94,11 @@ def _request(
     answer: openai_answer.AnswerForm,
     *,
     max_tokens: int | None,
+    echo: bool = False,
 ) -> GenerationRequest:
-    sampling = openai_sampling(fields, max_tokens=max_tokens)
+    # With an echo no new tokens at all make sense: the prompt is scored.
+    least = 0 if echo else 1
+    sampling = openai_sampling(fields, max_tokens=max_tokens, least_tokens=least)
     logprobs = answer.read_logprobs(fields)
     if logprobs is not None:
         if not 0 <= logprobs <= MAX_TOP_LOGPROBS:
@@ -101,6 +107,8 @@ def _request(
                 param="logprobs" if fields.raw("top_logprobs") is None else "top_logprobs",
             )
         sampling.top_logprobs = logprobs
+        if echo:
+            sampling.logprob_start = 0
     stream = fields.flag("stream") or False
     usage = fields.inner("stream_options").flag("include_usage") or False
     rid = fields.text("rid")
@@ -111,7 +119,11 @@ def _request(
         sampling=sampling,
         stream=stream,
         renderer=openai_answer.renderer(
-            answer, stream=stream, include_usage=usage, choices=sampling.n or 1
+            answer,
+            stream=stream,
+            include_usage=usage,
+            choices=sampling.n or 1,
+            echoes=[_echo(prompt) for prompt in prompts] if echo else (),
         ),
         model=fields.text("model"),
         rids=() if rid is None else (rid,),
@@ -199,6 +211,14 @@ def _prompts(fields: Fields) -> tuple[Prompt, ...]:
                 param="prompt",
             )
     return tuple(prompts)
+
+
+def _echo(prompt: Prompt) -> openai_answer.Echo:
+    """How the prompt reads in front of its answer."""
+    if isinstance(prompt, TextPrompt):
+        return lambda token_bytes: prompt.text
+    assert isinstance(prompt, IdsPrompt)
+    return lambda token_bytes: b"".join(map(token_bytes, prompt.ids)).decode("utf-8", "replace")
 
 
 def _is_id(value: object) -> bool:

@@ -18,6 +18,7 @@ from radixgate.proto.usage import UsageSum
 _json = msgspec.json.Encoder().encode
 _FINISH = {pb.Finish.STOP: "stop", pb.Finish.LENGTH: "length", pb.Finish.ABORT: "abort"}
 TokenBytes = Callable[[int], bytes]
+Echo = Callable[[TokenBytes], str]  # a prompt's text
 
 
 class AnswerForm(Protocol):
@@ -87,14 +88,22 @@ completion: AnswerForm = _Completion()
 
 
 def renderer(
-    form: AnswerForm, *, stream: bool, include_usage: bool, choices: int
+    form: AnswerForm,
+    *,
+    stream: bool,
+    include_usage: bool,
+    choices: int,
+    echoes: Sequence[Echo] = (),
 ) -> Callable[[AnswerContext], Renderer]:
-    """What makes the renderer once it is known who answers. `choices` is n, for each prompt."""
+    """What makes the renderer once it is known who answers. `choices` is n, for each prompt.
+
+    `echoes`, one a prompt, stand before the texts of a whole answer; empty: nothing does.
+    """
 
     def make(context: AnswerContext) -> Renderer:
         if stream:
             return _Stream(form, context, choices, include_usage)
-        return _Whole(form, context, choices)
+        return _Whole(form, context, choices, echoes)
 
     return make
 
@@ -171,6 +180,7 @@ class _Stream:
 class _Collected:
     texts: list[str] = field(default_factory=list)
     logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
+    input_logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
     finish: str | None = None
 
 
@@ -179,7 +189,10 @@ class _Whole:
 
     content_type = b"application/json"
 
-    def __init__(self, form: AnswerForm, context: AnswerContext, choices: int) -> None:
+    def __init__(
+        self, form: AnswerForm, context: AnswerContext, choices: int, echoes: Sequence[Echo]
+    ) -> None:
+        self._echoes = echoes
         self._form = form
         self._context = context
         self._choices = choices
@@ -191,6 +204,7 @@ class _Whole:
         choice = self._collected.setdefault(prompt * self._choices + item.choice, _Collected())
         choice.texts.append(item.text)
         choice.logprobs.extend(item.logprobs)
+        choice.input_logprobs.extend(item.input_logprobs)
         if item.HasField("finish"):
             choice.finish = _FINISH[item.finish.reason]
         return b""
@@ -208,15 +222,17 @@ class _Whole:
         )
 
     def _choice(self, index: int) -> dict[str, object]:
-        choice = self._collected[index]
-        logprobs = (
-            self._form.logprobs(choice.logprobs, self._context.token_bytes)
-            if choice.logprobs
-            else None
-        )
+        choice, token_bytes = self._collected[index], self._context.token_bytes
+        text, entries = "".join(choice.texts), choice.logprobs
+        if self._echoes:
+            prompt = index // self._choices
+            text = self._echoes[prompt](token_bytes) + text
+            # They come with a prompt's first choice and hold for all.
+            entries = [*self._collected[prompt * self._choices].input_logprobs, *entries]
+        logprobs = self._form.logprobs(entries, token_bytes) if entries else None
         return {
             "index": index,
-            **self._form.whole("".join(choice.texts)),
+            **self._form.whole(text),
             "logprobs": logprobs,
             "finish_reason": choice.finish,
         }

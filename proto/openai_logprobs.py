@@ -31,9 +31,14 @@ def completion(entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> 
         offset += len(token)
     return {
         "tokens": tokens,
-        "token_logprobs": [entry.logprob for entry in entries],
+        # An echoed prompt's first token has none.
+        "token_logprobs": [
+            entry.logprob if entry.HasField("logprob") else None for entry in entries
+        ],
         "top_logprobs": [
             {_text(token_bytes(top.token_id)): top.logprob for top in entry.top}
+            if entry.HasField("logprob")
+            else None
             for entry in entries
         ],
         "text_offset": offsets,

@@ -22,7 +22,7 @@ _FLAGS = ("ignore_eos", "skip_special_tokens", "no_stop_trim")
 _UNSUPPORTED = ("regex", "ebnf", "json_schema", "structural_tag", "guided_json", "guided_regex")
 
 
-def openai_sampling(body: Fields, *, max_tokens: int | None) -> pb.Sampling:
+def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int = 1) -> pb.Sampling:
     """From the top level of an OpenAI body. `max_tokens` counts if the client gives none.
 
     Raises RequestError naming the field.
@@ -31,7 +31,7 @@ def openai_sampling(body: Fields, *, max_tokens: int | None) -> pb.Sampling:
     for name in ("max_completion_tokens", "max_tokens"):
         given = body.integer(name)
         if given is not None:
-            _at_least(body, name, given, 1)
+            _at_least(body, name, given, least_tokens)
             max_tokens = given
             break
     if max_tokens is not None:

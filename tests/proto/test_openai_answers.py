@@ -152,3 +152,37 @@ def test_usage_says_what_was_cached_unless_told_not_to() -> None:
             renderer = parse_completion(body).renderer(context)
             renderer.item(0, item("Hi", ids=[1], finish="stop", counts=(9, 4, 1)))
             assert (b'"cached_tokens":4' in renderer.end()) == report
+
+
+def scored(token: int, logprob: float | None) -> pb.TokenLogprobs:
+    entry = pb.TokenLogprobs(token_id=token)
+    if logprob is not None:
+        entry.logprob = logprob
+        entry.top.add(token_id=65, logprob=-1.5)
+    return entry
+
+
+@pytest.mark.parametrize("prompt", ["ab", [97, 98]], ids=["text", "ids"])
+def test_an_echo_puts_the_prompt_and_its_logprobs_before_each_choice(prompt: object) -> None:
+    request = parse_completion({"prompt": prompt, "echo": True, "logprobs": 1, "n": 2})
+    assert request.sampling.logprob_start == 0
+    inputs = pb.Item(handle=1, input_logprobs=[scored(97, None), scored(98, -0.25)])
+    ends = [with_logprobs("H", 72, finish="stop"), with_logprobs("i", 105, finish="stop")]
+    ends[1].choice = 1
+    choices = json.loads(play(request, [inputs, *ends]))["choices"]
+    assert [choice["text"] for choice in choices] == ["abH", "abi"]
+    assert choices[1]["logprobs"] == {
+        "tokens": ["a", "b", "i"],
+        "token_logprobs": [None, -0.25, -0.5],
+        "top_logprobs": [None, {"A": -1.5}, {"A": -1.5}],
+        "text_offset": [0, 1, 2],
+    }
+
+
+def test_an_echo_alone_scores_the_prompt() -> None:
+    request = parse_completion({"prompt": "ab", "echo": True, "logprobs": 0, "max_tokens": 0})
+    assert request.sampling.max_tokens == 0
+    inputs = pb.Item(handle=1, input_logprobs=[scored(97, None), scored(98, -0.25)])
+    (choice,) = json.loads(play(request, [inputs, item("", finish="length")]))["choices"]
+    assert choice["text"] == "ab"
+    assert choice["logprobs"]["token_logprobs"] == [None, -0.25]
