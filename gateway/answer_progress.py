@@ -28,6 +28,7 @@ class AnswerProgress:
         "_open",
         "_prompts",
         "_renderer",
+        "_scored",
         "_seed",
         "head_sent",
         "usage",
@@ -42,6 +43,7 @@ class AnswerProgress:
         choices = range(generation.sampling.n or 1)
         self._open = {(prompt, choice) for prompt in range(len(prompts)) for choice in choices}
         self._ids: dict[tuple[int, int], array[int]] = {}  # delivered, by (prompt, choice)
+        self._scored = [0] * len(prompts)  # positions of each prompt whose logprobs have come
         self.head_sent = False
 
     @property
@@ -95,6 +97,8 @@ class AnswerProgress:
         if ids is None:
             ids = self._ids[key] = array("I")
         ids.extend(item.token_ids)
+        if item.choice == 0:
+            self._scored[prompt] += len(item.input_logprobs)
         if item.HasField("counts"):
             item.counts.completion += prior
         if item.HasField("finish"):
@@ -119,6 +123,8 @@ class AnswerProgress:
             credit=STREAM_CREDIT if generation.stream else WHOLE_CREDIT,
         )
         submit.sampling.seed = self._seed
+        if submit.sampling.HasField("logprob_start"):
+            submit.sampling.logprob_start += self._scored[prompt]
         if generation.salt is not None:
             submit.salt = generation.salt
         if generation.adapter is not None:
