@@ -8,20 +8,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-import msgspec
 from aiohttp import web
 
 from radixgate import __version__
-from radixgate.errors import ConfigError, NoWorkerAvailable, RequestError
+from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet
-from radixgate.gateway.access_config import check_key
 from radixgate.gateway.admin_access import CALLER, key_check
+from radixgate.gateway.admin_loads import LoadRoutes
+from radixgate.gateway.admin_tokens import TokenRoutes
+from radixgate.gateway.admin_workers import WorkerRoutes
 from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.json_answer import json_answer
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
-from radixgate.gateway.worker_rows import worker_row
-from radixgate.gateway.workers import Member, Workers
+from radixgate.gateway.workers import Workers
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.http_errors import errors_as_json
 
@@ -37,6 +39,8 @@ class Admin:
     metrics: GatewayMetrics
     policy: str
     keys: KeyRing
+    prompts: PromptTokenizer
+    drop_queue: Callable[[], int]  # refuses what waits for a place; how many that were
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
 
@@ -53,14 +57,14 @@ class Admin:
                 web.get("/get_model_info", self.model_info),
                 web.get("/get_server_info", self.server_info),
                 web.get("/metrics", self.exposition),
-                web.get("/workers", self.list_workers),
-                web.post("/workers", self.add_worker),
-                web.get("/workers/{name:.+}", self.show_worker),
-                web.delete("/workers/{name:.+}", self.remove_worker),
                 web.route("*", "/flush_cache", self.flush_cache),
                 web.post("/abort_request", self.abort_request),
             ]
         )
+        app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
+        app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
+        waiting = self.metrics.read_waiting
+        app.add_routes(LoadRoutes(self.fleet, waiting).routes())
         # A POST never comes here; other methods learn what is allowed.
         app.add_routes([web.post(path.decode(), _misrouted) for path in sorted(HOT_PATHS)])
         return app
@@ -69,13 +73,13 @@ class Admin:
 
     async def health(self, request: web.Request) -> web.Response:
         """The process lives; whether it can answer is /readiness."""
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     async def readiness(self, request: web.Request) -> web.Response:
         ready = len(self.workers.ready())
         good = ready > 0 and not self.draining
         state = "draining" if self.draining else "ready" if good else "no worker is ready"
-        return _json({"status": state, "ready_workers": ready}, 200 if good else 503)
+        return json_answer({"status": state, "ready_workers": ready}, 200 if good else 503)
 
     async def exposition(self, request: web.Request) -> web.Response:
         return web.Response(body=self.metrics.exposition(), headers={"content-type": _METRICS_TYPE})
@@ -93,17 +97,17 @@ class Admin:
             }
             for name in names
         ]
-        return _json({"object": "list", "data": data})
+        return json_answer({"object": "list", "data": data})
 
     async def model_info(self, request: web.Request) -> web.Response:
         """Of the first ready worker that has an answer: SGLang's clients expect one model."""
         for member in self.workers.ready():
             result = await member.handle.info("/get_model_info")
             if result.ok and isinstance(result.answer, dict):
-                return _json(result.answer)
+                return json_answer(result.answer)
             if member.identity is not None:
                 model = member.identity.model
-                return _json({"model_path": model, "served_model_name": model})
+                return json_answer({"model_path": model, "served_model_name": model})
         raise NoWorkerAvailable("no worker is ready")
 
     async def server_info(self, request: web.Request) -> web.Response:
@@ -119,39 +123,7 @@ class Admin:
         }
         first = next(iter(answers.values()), {})
         own = {"version": __version__, "policy": self.policy, "workers": len(ready)}
-        return _json({**first, "gateway": own, "workers": answers})
-
-    # ------------------------------------------------------------ workers
-
-    async def list_workers(self, request: web.Request) -> web.Response:
-        rows = [self._row(member) for member in self.workers.members()]
-        return _json({"workers": rows, "total": len(rows)})
-
-    async def show_worker(self, request: web.Request) -> web.Response:
-        return _json(self._row(self._named(request)))
-
-    async def add_worker(self, request: web.Request) -> web.Response:
-        order = Fields(decode_object(await request.read()))
-        url, key = order.text("url"), order.text("api_key")
-        if not url:
-            raise RequestError('url is missing: {"url": "http://host:port"}', param="url")
-        try:
-            check_key("api_key", key)
-        except ConfigError as error:
-            raise RequestError(error.message, param="api_key") from error
-        return _json(self._row(self.workers.add(url, key)))
-
-    async def remove_worker(self, request: web.Request) -> web.Response:
-        member = self.workers.remove(self._named(request).address.id)
-        return _json(
-            {"id": member.address.id, "state": "draining" if member.leaving else "removed"}
-        )
-
-    def _row(self, member: Member) -> dict[str, object]:
-        return worker_row(member, self.fleet, self.workers.choice)
-
-    def _named(self, request: web.Request) -> Member:
-        return self.workers.find(request.match_info["name"])
+        return json_answer({**first, "gateway": own, "workers": answers})
 
     # ------------------------------------------------------------ orders to workers
 
@@ -167,6 +139,9 @@ class Admin:
         if not rid and not order.flag("abort_all"):
             raise RequestError("give a rid, or abort_all: true", param="rid")
         target = None if order.flag("abort_all") else rid
+        if target is None:
+            # Or they would begin right after everything has been ended.
+            self.drop_queue()
         results = await self._order_all(lambda handle: handle.abort_request(target))
         return _order_answer(results, any(result.ok for result in results.values()))
 
@@ -185,7 +160,7 @@ def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Resp
         worker_id: {"success": result.ok, "message": result.message}
         for worker_id, result in results.items()
     }
-    return _json({"success": success, "workers": workers}, 200 if success else 409)
+    return json_answer({"success": success, "workers": workers}, 200 if success else 409)
 
 
 @web.middleware
@@ -200,9 +175,3 @@ async def close_after_answer(
 async def _misrouted(request: web.Request) -> web.Response:
     # Only behind an admin request on a connection that is closing already.
     raise RequestError("send this on a connection of its own")
-
-
-def _json(value: object, status: int = 200) -> web.Response:
-    return web.Response(
-        body=msgspec.json.encode(value), status=status, content_type="application/json"
-    )

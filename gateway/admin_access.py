@@ -12,7 +12,8 @@ CALLER = web.RequestKey("caller", Caller)
 # Probes of an orchestrator carry no key, and learn nothing from these.
 _OPEN = frozenset(("/health", "/readiness"))
 # What a client needs to generate. Everything else, and what does not exist, is an admin's.
-_CLIENTS = frozenset(("/v1/models", "/get_model_info", "/tokenize", "/detokenize"))
+_TOKENS = ("/tokenize", "/detokenize", "/v1/tokenize", "/v1/detokenize")
+_CLIENTS = frozenset(("/v1/models", "/get_model_info", *_TOKENS))
 
 
 def key_check(keys: KeyRing) -> Middleware:

@@ -36,6 +36,10 @@ class Limits:
             config.queue_timeout_secs,
         )
 
+    def drop_queue(self) -> int:
+        """Refuse what waits for a place; how many that were."""
+        return 0 if self.line is None else self.line.drop()
+
 
 def generator_of(forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits) -> Generator:
     """What stands behind the front door; the forwarder itself where nothing is asked first."""

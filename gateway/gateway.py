@@ -91,12 +91,18 @@ class Gateway:
             request_ids=RequestIds(rng),
             passes_authorization=not keys.used,
         )
-        self._generator = generator_of(
-            Forwarder(core), core, keys, Limits.of(rules.limits, keys, clock)
-        )
+        limits = Limits.of(rules.limits, keys, clock)
+        self._generator = generator_of(Forwarder(core), core, keys, limits)
         self._clock = clock
         self._admin = Admin(
-            self.workers, self.fleet, self.metrics, config.policy, keys, started_at=time.time()
+            self.workers,
+            self.fleet,
+            self.metrics,
+            config.policy,
+            keys,
+            prompts,
+            limits.drop_queue,
+            started_at=time.time(),
         )
         self._runner: web.AppRunner | None = None
         self._front: Front | None = None

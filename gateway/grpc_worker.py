@@ -14,7 +14,7 @@ from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity
 from radixgate.gateway.attach import CONTRACT_VERSION, AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
 from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
-from radixgate.gateway.upstream_fetch import fetch
+from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
 from radixgate.gateway.worker_handle import OrderResult
@@ -127,6 +127,9 @@ class GrpcWorker:
         """Requests that this gateway has sent; another gateway's are that one's to abort."""
         count = self._client.abort(rid)
         return OrderResult(True, f"{count} aborted", {"aborted": count})
+
+    async def post(self, path: str, body: bytes) -> Fetched:
+        raise WorkerFailed(f"worker {self._address.id} is not asked by HTTP")
 
     async def info(self, path: str) -> OrderResult:
         if self._info is None or self._info.http_port == 0:

@@ -99,10 +99,15 @@ class Passage:
         self._wait_no_more()
         self.start()
 
+    def dropped(self) -> None:
+        self._give_up("everything was aborted before this request had a place")
+
     def on_deadline(self) -> None:
+        self._give_up("no place became free in time (--queue-timeout-secs)")
+
+    def _give_up(self, why: str) -> None:
         self._finish(None)
-        error = NoWorkerAvailable("no place became free in time (--queue-timeout-secs)")
-        self._desk.turn_away(self, error)
+        self._desk.turn_away(self, NoWorkerAvailable(why))
 
     # ------------------------------------------------------------ from the front door
 

@@ -25,6 +25,10 @@ class Entrant(Protocol):
         """A place has become free and is this one's; not called within `enter`."""
         ...
 
+    def dropped(self) -> None:
+        """It is to wait no more, and leaves."""
+        ...
+
 
 class WaitingLine:
     """A place is held from `enter` or `admitted` to `leave`. The line is bounded by `queue_size`:
@@ -88,6 +92,13 @@ class WaitingLine:
                 del self._waiting[entrant]
                 self.running += 1
                 entrant.admitted()
+
+    def drop(self) -> int:
+        """Send away everybody who waits; how many that were."""
+        waiting = list(self._waiting)
+        for entrant in waiting:
+            entrant.dropped()
+        return len(waiting)
 
     def check(self) -> None:
         """Assert that the counts are possible. O(waiting)."""

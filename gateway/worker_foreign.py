@@ -79,6 +79,9 @@ class ForeignWorker:
             return OrderResult(False, error.message)
         return _result(answer)
 
+    async def post(self, path: str, body: bytes) -> Fetched:
+        return await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
+
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:
             answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from radixgate.fleet.fleet import WorkerIdentity
 from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.upstream_fetch import Fetched
 from radixgate.gateway.worker_address import WorkerAddress
 
 
@@ -46,6 +47,10 @@ class WorkerHandle(WorkerProbe, Protocol):
 
     async def abort_request(self, rid: str | None) -> OrderResult:
         """None: all of this worker's requests."""
+        ...
+
+    async def post(self, path: str, body: bytes) -> Fetched:
+        """The worker's own answer to `POST path`. Raises WorkerFailed if there is none."""
         ...
 
     async def info(self, path: str) -> OrderResult:

@@ -21,6 +21,7 @@ from radixgate.gateway.worker_handle import WorkerFactory, WorkerHandle
 from radixgate.log import fields
 
 _DRAIN_LOOK_S = 0.05
+_UP = (WorkerState.READY, WorkerState.PAUSED)
 _log = logging.getLogger(__name__)
 
 
@@ -44,6 +45,8 @@ class Member:
     checking: asyncio.Task[None] | None = None
     running: asyncio.Task[None] | None = None
     leaving: asyncio.Task[None] | None = None
+    paused: bool = False  # by order: it is checked, and given nothing new
+    labels: Mapping[str, str] = field(default_factory=dict)
     api_key_digest: bytes = b""  # of the key it was added with; empty: with none
 
 
@@ -115,6 +118,14 @@ class Workers:
             member.leaving = asyncio.create_task(self._drain(member))
         return member
 
+    def pause(self, member: Member, *, paused: bool) -> None:
+        """What runs there may end. Raises RequestError if it is leaving."""
+        if member.leaving is not None:
+            raise RequestError(f"worker {member.address.id} is leaving", param="state")
+        member.paused = paused
+        if member.state in _UP:
+            self._set_state(member, _state_of(member))
+
     def check_soon(self, worker_id: str) -> None:
         """An attempt failed there: look now rather than at the next interval."""
         member = self._members.get(worker_id)
@@ -156,9 +167,9 @@ class Workers:
 
     def _failed(self, member: Member, why: str, *, refused: bool) -> None:
         member.trouble = why
-        if not refused and member.state is WorkerState.READY and member.handle.heard():
+        if not refused and member.state in _UP and member.handle.heard():
             return  # it answers requests meanwhile: busy, not dead
-        if member.pulse.failed(refused=refused) and member.state is WorkerState.READY:
+        if member.pulse.failed(refused=refused) and member.state in _UP:
             self._set_state(member, WorkerState.DOWN)
             _log.warning("worker down", extra=fields(worker=member.address.id, why=why))
 
@@ -169,7 +180,7 @@ class Workers:
             return
         if not self._is_same(member.identity, identity, came_up=came_up):
             self._admit(member, identity)
-        elif member.state is not WorkerState.READY:
+        elif member.state not in _UP:
             self._come(member, returned=True)
 
     def _is_same(self, known: WorkerIdentity | None, now: WorkerIdentity, *, came_up: bool) -> bool:
@@ -204,7 +215,7 @@ class Workers:
 
     def _come(self, member: Member, *, returned: bool) -> None:
         self.choice.came(member.address.id, returned=returned)
-        self._set_state(member, WorkerState.READY)
+        self._set_state(member, _state_of(member))
 
     def _set_state(self, member: Member, state: WorkerState) -> None:
         member.state = state
@@ -238,3 +249,8 @@ class Workers:
             self._fleet.remove(member.identity.id)
         member.handle.client.close()
         _log.info("worker removed", extra=fields(worker=member.address.id))
+
+
+def _state_of(member: Member) -> WorkerState:
+    """Of one that is well."""
+    return WorkerState.PAUSED if member.paused else WorkerState.READY
