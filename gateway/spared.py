@@ -32,6 +32,10 @@ class Spared:
         self._resting.pop(worker_id, None)
         self._returned.pop(worker_id, None)
 
+    @property
+    def any_rest(self) -> bool:
+        return bool(self._resting)
+
     def rest_s(self, worker_id: str) -> float:
         """How long it still rests; 0: it does not."""
         return max(0.0, self._resting.get(worker_id, 0.0) - self._clock.now())

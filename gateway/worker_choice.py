@@ -55,8 +55,10 @@ class WorkerChoice:
     def wait_s(self, model: str | None) -> float:
         """How long everybody who serves the model wants to be left alone; 0: somebody does not.
 
-        O(workers).
+        O(workers) while anybody does.
         """
+        if not self._spared.any_rest:
+            return 0.0
         waits = [
             self._spared.rest_s(view.identity.id)
             for view in self._fleet.workers()
