@@ -221,7 +221,11 @@ class Exchange:
         self._answer.worker_id = worker_id
         core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
         self._be_patient(core.patience.first_byte_s)
-        self._attempt = core.clients[worker_id].start(request, self)
+        try:
+            self._attempt = core.clients[worker_id].start(request, self)
+        except Exception:
+            self._fail_inside()
+            return
         if self._paused:
             self.pause()
 
@@ -277,6 +281,7 @@ class Exchange:
     def _fail_inside(self) -> None:
         """A fault of ours; called where it is caught. The client is not left waiting for it."""
         _log.exception("a request failed")
+        self._end_attempt(Outcome.REFUSED)
         self._fail(RadixgateError("internal error; the log has the details"))
 
     def _fail(self, error: RadixgateError) -> None:

@@ -27,6 +27,8 @@ TOKENS: Literal["tokens"] = "tokens"
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 _MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
 _CHANNEL_OPTIONS = (
+    # Prompts go to the worker and nowhere else, whatever proxy the environment names.
+    ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
     # A worker that returns is to be noticed within a second, not within the library's two minutes.

@@ -42,6 +42,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._listener: Listener | None = None
         self._answered = False
+        self._headed = False  # the head of the answer is whole, and no interim one
         self._headers: Headers = []
         self._head_bytes = 0
         self._framed = False  # the end of the body shows before the end of the connection
@@ -56,7 +57,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Send a request; the connection must be idle. `head` ends with its blank line."""
         assert self._transport is not None
         self._listener = listener
-        self._answered = False
+        self._answered = self._headed = False
         # A large body is not copied to stand behind its head.
         if len(body) < 16_384:
             self._transport.write(head + body)
@@ -92,7 +93,8 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._pool.forget(self)
-        if exc is None and self._answered and not self._framed:
+        # Without a length the end of the connection ends the body, once there was a whole head.
+        if exc is None and self._headed and not self._framed:
             self._end()
             return
         how = f"was lost ({exc})" if exc is not None else "was closed by the worker"
@@ -183,6 +185,7 @@ class UpstreamConnection(asyncio.Protocol):
         if status in (204, 304):
             self._framed = True
         self._status = status
+        self._headed = True
 
     def on_body(self, data: bytes) -> None:
         # A second answer that nobody asked for must not become part of the first.

@@ -46,7 +46,10 @@ class Fields:
 
     def number(self, name: str) -> float | None:
         value: float | None = self._read(name, "a number", is_number)
-        return None if value is None else float(value)
+        try:
+            return None if value is None else float(value)
+        except OverflowError:
+            raise self.wrong(name, "a number that a double can hold") from None
 
     def integer(self, name: str) -> int | None:
         value = self._read(name, "an integer", is_number)
@@ -55,6 +58,16 @@ class Fields:
                 f"{self.path(name)} must be an integer, not {value}", param=self.path(name)
             )
         return None if value is None else int(value)
+
+    def priority(self, name: str = "priority") -> int:
+        """Higher runs first; absent is 0. As wide as the wire has it."""
+        value = self.integer(name) or 0
+        if not -(2**31) <= value < 2**31:
+            raise RequestError(
+                f"{self.path(name)} must be from {-(2**31)} to {2**31 - 1}, not {value!r:.24}",
+                param=self.path(name),
+            )
+        return value
 
     def items(self, name: str) -> list[object] | None:
         return self._read(name, "an array", lambda value: isinstance(value, list))

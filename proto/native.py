@@ -55,7 +55,7 @@ def parse_generate(body: Mapping[str, object]) -> GenerationRequest:
         model=fields.text("model"),
         rids=_rids(fields, len(prompts)),
         salt=fields.text("cache_salt") or fields.text("extra_key"),
-        priority=fields.integer("priority") or 0,
+        priority=fields.priority(),
         session=fields.text("session_id") or fields.text("routing_key"),
     )
 

@@ -128,7 +128,7 @@ def _request(
         model=fields.text("model"),
         rids=() if rid is None else (rid,),
         salt=fields.text("cache_salt") or fields.text("extra_key"),
-        priority=fields.integer("priority") or 0,
+        priority=fields.priority(),
         session=fields.text("session_id") or fields.text("user"),
     )
 

@@ -1,6 +1,5 @@
 """Sampling parameters with every default filled in and every range checked."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,8 @@ from radixgate.proto.generated import worker_pb2 as pb
 MAX_CHOICES = 128
 MAX_TOP_LOGPROBS = 50
 MAX_STOPS = 64
+# OpenAI's bound. Logits are float32: a bias out of its range would be an infinity in the engine.
+MAX_BIAS = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,12 @@ class SamplingParams:
         if "" in self.stop:
             raise RequestError("a stop string is empty", param="stop")
         for token, bias in self.logit_bias.items():
-            if not math.isfinite(bias):
-                raise RequestError(f"logit_bias of token {token} is {bias}", param="logit_bias")
+            if not -MAX_BIAS <= bias <= MAX_BIAS:
+                raise RequestError(
+                    f"logit_bias of token {token} must be from {-MAX_BIAS:g} to {MAX_BIAS:g},"
+                    f" not {bias:g}",
+                    param="logit_bias",
+                )
 
 
 _RANGES: tuple[tuple[str, float, float], ...] = (

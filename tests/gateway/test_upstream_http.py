@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed
 from radixgate.gateway.attempt import Headers
@@ -131,3 +133,17 @@ async def test_an_idle_connection_that_the_worker_closes_is_forgotten() -> None:
         await until(lambda: open_connections(worker) == 0)
         await asyncio.sleep(0.01)
         assert pool.take_idle() is None
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [b"HTTP/1.1 200 OK\r\ncontent-ty", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"],
+    ids=["in-a-name", "in-the-head", "after-an-interim-answer"],
+)
+async def test_an_answer_without_a_whole_head_is_no_answer(cut: bytes) -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [Raw(cut), Close()]
+        pool, _, _ = pool_to(worker)
+        with pytest.raises(WorkerFailed):
+            await ask(pool)
+        pool.close()

@@ -78,6 +78,9 @@ def test_the_four_forms_of_a_prompt(prompt: object, read: list[object]) -> None:
         ({"messages": [USER], "response_format": {"type": "json_object"}}, "response_format"),
         ({"messages": [USER], "tool_choice": "required"}, "tool_choice"),
         ({"messages": [USER], "regex": "a+"}, "regex"),
+        ({"messages": [USER], "priority": 2**31}, "priority"),
+        ({"messages": [USER], "temperature": 10**400}, "temperature"),
+        ({"messages": [USER], "logit_bias": {"1": 1e39}}, "logit_bias"),
     ],
 )
 def test_a_wrong_chat_names_its_field(body: dict[str, object], field: str) -> None:
