@@ -34,7 +34,7 @@ def _caller(keys: KeyRing, request: web.Request) -> Caller:
         return ANYONE
     given = request.headers.getall("Authorization", ())
     # Two of them are no key, as on the generation endpoints.
-    authorization = ",".join(given) if given else None
+    authorization = ",".join(given).encode("utf-8", "surrogateescape") if given else None
     if request.path in _CLIENTS:
         return keys.caller(authorization)
     return keys.admin(authorization)

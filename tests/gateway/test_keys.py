@@ -18,15 +18,15 @@ def test_without_keys_everybody_is_an_admin() -> None:
     ring = KeyRing.of(AccessConfig())
     assert not ring.used
     assert ring.caller(None).admin
-    assert ring.admin("Bearer whatever").tenant is None
+    assert ring.admin(b"Bearer whatever").tenant is None
 
 
 def test_the_only_key_opens_everything_until_there_is_an_admin_s() -> None:
-    assert KeyRing.of(AccessConfig(api_key="k")).admin("bearer k").admin
+    assert KeyRing.of(AccessConfig(api_key="k")).admin(b"bearer k").admin
     ring = KeyRing.of(AccessConfig(api_key="k", admin_api_key="a"))
-    assert not ring.caller("Bearer k").admin
+    assert not ring.caller(b"Bearer k").admin
     with pytest.raises(Forbidden):
-        ring.admin("Bearer k")
+        ring.admin(b"Bearer k")
     with pytest.raises(Unauthorized):
         ring.admin(None)
 

@@ -71,5 +71,16 @@ def test_what_is_refused_is_not_charged() -> None:
     rates.take(None, 4)
 
 
+def test_what_the_tokens_refuse_costs_no_request() -> None:
+    clock = FakeClock()
+    rates = limits(clock, red=TenantLimits(requests_per_minute=2))
+    rates.take("red", 4_000)
+    for _ in range(5):
+        with pytest.raises(TooManyRequests, match="tokens a minute"):
+            rates.take("red", 400)
+    clock.advance(6.1)
+    rates.take("red", 400)
+
+
 def test_without_limits_there_is_nothing_to_look_at() -> None:
     assert not RateLimits(LimitsConfig(), {"red": TenantLimits()}, FakeClock()).any
