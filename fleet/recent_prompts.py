@@ -1,5 +1,6 @@
 """The last distinct prompts: how large a share of them begins like this one?"""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,9 +31,10 @@ class RecentPrompts:
         # By last id and mark, the oldest first; two of one length never have both in common.
         self._prompts: dict[tuple[int, int], Prompt] = {}
         self._marks: dict[int, list[int]] = {}  # last id -> marks of the prompts that end there
+        self._lengths: Counter[int] = Counter()  # in blocks -> prompts; none of zero
 
     def add(self, prompt: Prompt) -> None:
-        """Remember it, in place of the prompt that it continues. O(blocks), 0.03 us each."""
+        """Remember it, in place of the prompt that it continues. O(different lengths)."""
         if not prompt.ids:
             return
         continued = self._continued_by(prompt)
@@ -43,6 +45,7 @@ class RecentPrompts:
         last = prompt.ids[-1]
         self._prompts[last, prompt.mark] = prompt
         self._marks.setdefault(last, []).append(prompt.mark)
+        self._lengths[len(prompt.ids)] += 1
 
     def _continued_by(self, prompt: Prompt) -> tuple[int, int] | None:
         """The longest is the last turn; a shorter one may belong to another conversation."""
@@ -50,13 +53,18 @@ class RecentPrompts:
         same = ids[-1], prompt.mark
         if same in self._prompts:
             return same
-        if marks.keys().isdisjoint(ids):
+        own = len(ids)
+        lengths = [n for n in self._lengths if n < own and ids[n - 1] in marks]
+        if not lengths:
             return None
-        older = next((block for block in reversed(ids[:-1]) if block in marks), None)
-        return None if older is None else (older, marks[older][0])
+        last = ids[max(lengths) - 1]
+        return last, marks[last][0]
 
     def _forget(self, known: tuple[int, int]) -> None:
-        del self._prompts[known]
+        length = len(self._prompts.pop(known).ids)
+        self._lengths[length] -= 1
+        if not self._lengths[length]:
+            del self._lengths[length]
         last, mark = known
         marks = self._marks[last]
         marks.remove(mark)
