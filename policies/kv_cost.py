@@ -18,6 +18,10 @@ _SPEED_GUESS = 1_000.0
 # What a worker's speed is measured to be depends on what it was asked; a difference of less than
 # this factor from the fleet's median is taken for that.
 _SAME_SPEED = 2.0
+# A worker with less than the fleet's mean by this factor is nearly idle.
+_IDLE = 4.0
+# Among few requests a difference of one is no crowd.
+_FEW = 4.0
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02
 _EQUAL_S = 0.001
@@ -34,6 +38,11 @@ class KvCostConfig:
         help="kv_cost: a second of prefill counts so much more for each request in flight at a "
         "worker, on the fleet's average",
     )
+    kv_cost_crowd_weight: float = knob(
+        2.0,
+        help="kv_cost: and so much more at a worker with twice the average of the requests, less "
+        "where there are fewer",
+    )
     kv_cost_pressure_s: float = knob(
         5.0, help="kv_cost: what a wholly full KV pool costs; from 90 % on in proportion", unit="s"
     )
@@ -44,14 +53,19 @@ class KvCostConfig:
     )
 
     def __post_init__(self) -> None:
-        for name in ("kv_cost_stall_weight", "kv_cost_pressure_s", "kv_cost_home_margin"):
+        for name in (
+            "kv_cost_stall_weight",
+            "kv_cost_crowd_weight",
+            "kv_cost_pressure_s",
+            "kv_cost_home_margin",
+        ):
             value = getattr(self, name)
             if not value >= 0.0:
                 raise ConfigError(f"{name} is {value:g}, it cannot be negative")
 
 
 class KvCost:
-    """Q/R + u/R x (1 + stall weight x requests in flight) + pressure, see docs/policies.md.
+    """Q/R + u/R x (1 + what it makes others wait) + pressure; docs/policies.md has all of it.
 
     Q: prompt tokens that wait at the worker. u: tokens of this prompt it would have to compute.
     R: its measured prefill speed. Requests in flight are the fleet's mean, so that the weight of a
@@ -94,8 +108,12 @@ class KvCost:
         """How many seconds a second of prefill costs all who are concerned, on each candidate."""
         requests = _requests(candidates)
         mean = sum(requests) / len(requests)
-        stall = self._config.kv_cost_stall_weight
-        return [1.0 + stall * min(mean, 4.0 * count) for count in requests]
+        stall, crowd = self._config.kv_cost_stall_weight, self._config.kv_cost_crowd_weight
+        crowd /= mean + _FEW
+        return [
+            max(1.0, 1.0 + stall * min(mean, _IDLE * count) + crowd * (count - mean))
+            for count in requests
+        ]
 
     def _cheapest(
         self,
