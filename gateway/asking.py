@@ -13,7 +13,8 @@ from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
-from radixgate.proto.blocks import byte_chain, root_id
+from radixgate.gateway.known_chains import KnownChains
+from radixgate.proto.blocks import root_id
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
@@ -67,6 +68,7 @@ class Asking:
     def __init__(self, fleet: Fleet, prompts: PromptReader) -> None:
         self._fleet = fleet
         self._prompts = prompts
+        self._chains = KnownChains()
 
     def read(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question | None:
         """None: workers of ours serve the model, so that `read_own` is the way.
@@ -90,7 +92,7 @@ class Asking:
         ask = Ask(
             model=model,
             prompt_tokens=max(1, len(prompt) // BYTES_A_TOKEN),
-            blocks=_byte_blocks(keys, model, salt, prompt),
+            blocks=self._byte_blocks(keys, model, salt, prompt),
             session=request.session or conversation_of(prompt),
             tenant=caller.tenant,
             priority=request.priority,
@@ -113,13 +115,20 @@ class Asking:
         ask = Ask(
             model=model,
             prompt_tokens=prompt.total,
-            blocks={**_byte_blocks(by_bytes, model, generation.salt, first), **blocks},
+            blocks={**self._byte_blocks(by_bytes, model, generation.salt, first), **blocks},
             session=generation.session or conversation_of(first),
             tenant=caller.tenant,
             priority=generation.priority,
             fingerprint=xxh3_64_intdigest(first),
         )
         return Question(ask, generation, prompt)
+
+    def _byte_blocks(
+        self, keys: Sequence[MirrorKey], model: str, salt: str | None, prompt: bytes
+    ) -> Blocks:
+        if not keys:
+            return {}
+        return dict.fromkeys(keys, self._chains.chain(root_id(model, None, salt), prompt))
 
     def _has_own(self, model: str) -> bool:
         return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
@@ -149,9 +158,3 @@ class Asking:
 
 def _salt(caller: Caller, given: str | None) -> str | None:
     return caller.salt((given or "").encode()) or given
-
-
-def _byte_blocks(keys: Sequence[MirrorKey], model: str, salt: str | None, prompt: bytes) -> Blocks:
-    if not keys:
-        return {}
-    return dict.fromkeys(keys, byte_chain(root_id(model, None, salt), prompt))

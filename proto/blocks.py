@@ -36,11 +36,17 @@ def chain(parent: int, tokens: "array[int]", block_size: int) -> "array[int]":
     return _chain(parent, content, [block_size * 4] * (len(tokens) // block_size))
 
 
-def byte_chain(parent: int, text: bytes) -> "array[int]":
-    """Ids of the whole byte blocks of `text`: 256 bytes each, 1 KB beyond the first 16 KB."""
-    head = min(len(text), LONG_AFTER_BYTES) // BYTE_BLOCK
-    tail = max(0, len(text) - LONG_AFTER_BYTES) // LONG_BYTE_BLOCK
-    return _chain(parent, memoryview(text), [BYTE_BLOCK] * head + [LONG_BYTE_BLOCK] * tail)
+def byte_chain(parent: int, text: bytes, start: int = 0, end: int | None = None) -> "array[int]":
+    """Ids of the whole byte blocks of `text`: 256 bytes each, 1 KB beyond the first 16 KB.
+
+    With `start` those from there on, which must be where a block begins; `parent` is then the id of
+    the block before. `end` None: the end of the text. O(bytes), and 0.25 us a block.
+    """
+    stop = len(text) if end is None else end
+    head = max(0, min(stop, LONG_AFTER_BYTES) - start) // BYTE_BLOCK
+    tail = max(0, stop - max(start, LONG_AFTER_BYTES)) // LONG_BYTE_BLOCK
+    content = memoryview(text)[start:stop]
+    return _chain(parent, content, [BYTE_BLOCK] * head + [LONG_BYTE_BLOCK] * tail)
 
 
 def bytes_in_blocks(blocks: int) -> int:
@@ -50,10 +56,12 @@ def bytes_in_blocks(blocks: int) -> int:
 
 
 def _chain(parent: int, content: memoryview, sizes: list[int]) -> "array[int]":
-    ids = array("Q")
+    digest, pack = xxh3_64_intdigest, _pack_parent
+    ids = []
     start = 0
     for size in sizes:
-        parent = xxh3_64_intdigest(_pack_parent(parent) + content[start : start + size])
+        end = start + size
+        parent = digest(pack(parent) + content[start:end])
         ids.append(parent)
-        start += size
-    return ids
+        start = end
+    return array("Q", ids)

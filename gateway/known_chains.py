@@ -1,0 +1,45 @@
+"""Block ids of prompts as bytes, where a long beginning that came before is not hashed again."""
+
+from array import array
+
+from xxhash import xxh3_128_intdigest
+
+from radixgate.proto.blocks import LONG_AFTER_BYTES, byte_chain
+
+# A prompt is looked up in pieces of this size; what is shorter is hashed anew.
+SEGMENT_BYTES = LONG_AFTER_BYTES
+# About 0.4 KB each; the ids are forgotten all at once, and hashed again as they come again.
+MAX_SEGMENTS = 8_192
+
+
+class KnownChains:
+    """`byte_chain` with a memory of segments: the next turn of a conversation hashes what is new.
+
+    A segment is known by its parent id and 128 bits of its content. It holds no text.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], array[int]] = {}
+
+    def chain(self, parent: int, text: bytes) -> "array[int]":
+        """As `byte_chain`. A known segment costs 1 us, another 0.25 us a block."""
+        whole = len(text) // SEGMENT_BYTES * SEGMENT_BYTES
+        if not whole:
+            return byte_chain(parent, text)
+        ids = array("Q")
+        for start in range(0, whole, SEGMENT_BYTES):
+            ids += self._segment(parent, text, start)
+            parent = ids[-1]
+        ids += byte_chain(parent, text, whole)
+        return ids
+
+    def _segment(self, parent: int, text: bytes, start: int) -> "array[int]":
+        end = start + SEGMENT_BYTES
+        key = parent, xxh3_128_intdigest(memoryview(text)[start:end])
+        ids = self._known.get(key)
+        if ids is None:
+            ids = byte_chain(parent, text, start, end)
+            if len(self._known) >= MAX_SEGMENTS:
+                self._known.clear()
+            self._known[key] = ids
+        return ids
