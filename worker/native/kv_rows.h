@@ -84,9 +84,9 @@ struct Place {
     int head = 0;
 };
 
-// Brings what is wanted next into the cache, a little at a time: pages lie anywhere, so the
-// processor cannot foresee them, and it has room for few reads at once, so that many requests in a
-// row would keep it from computing.
+// Brings what is wanted next into the second-level cache, a little at a time: pages lie anywhere, so
+// the processor cannot foresee them. (Into the first level they would take all the places for reads
+// under way, and what is being computed would wait for them.)
 template <class T>
 class Fetcher {
 public:
@@ -106,8 +106,8 @@ private:
     [[gnu::always_inline]] void fetch_row(const Stored<T>& side, int64_t slot) {
         constexpr int LINE = 64;
         const char* row = reinterpret_cast<const char*>(side.row(slot, next_.head));
-        for (int i = 0; i < side.dim * static_cast<int>(sizeof(T)); i += LINE) __builtin_prefetch(row + i);
-        if (sizeof(T) == 1) __builtin_prefetch(side.scales + slot * side.heads + next_.head);
+        for (int i = 0; i < side.dim * static_cast<int>(sizeof(T)); i += LINE) __builtin_prefetch(row + i, 0, 2);
+        if (sizeof(T) == 1) __builtin_prefetch(side.scales + slot * side.heads + next_.head, 0, 2);
     }
 
     const Stored<T> keys_, values_;
