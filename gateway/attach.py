@@ -10,10 +10,10 @@ import grpc
 
 from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.log import fields
+from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 
-CONTRACT_VERSION = 1
 RECONNECT_FIRST_S = 0.1
 RECONNECT_MOST_S = 1.0
 # A worker that has stopped reading must not fill this process: past this, attempts fail at once.
@@ -144,8 +144,15 @@ class AttachStream:
         for item in batch.items:
             # Items of a handle that was aborted here may still be on their way.
             receiver = self._receivers.get(item.handle)
-            if receiver is not None:
+            if receiver is None:
+                continue
+            try:
                 receiver.on_item(item)
+            except Exception:
+                # A fault of ours in one answer must not break the stream that all share.
+                _log.exception("an item could not be rendered")
+                self.abort(item.handle)
+                receiver.on_lost(RadixgateError("internal error; the log has the details"))
 
     def _break_off(self, outbound: _Outbound, error: RadixgateError) -> None:
         if self._outbound is not outbound:

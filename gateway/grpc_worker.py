@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from radixgate.clock import Clock
 from radixgate.errors import ModelError, WorkerFailed, WorkerUnreachable
-from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity
-from radixgate.gateway.attach import CONTRACT_VERSION, AttachStream
+from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity, WorkerState
+from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
 from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
 from radixgate.gateway.upstream_fetch import Fetched, fetch
@@ -19,6 +20,7 @@ from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
 from radixgate.gateway.worker_handle import OrderResult
 from radixgate.gateway.worker_watches import WorkerWatches
+from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.text.prompt_encoder import PromptEncoder
@@ -65,6 +67,7 @@ class GrpcWorker:
         self._parts = parts
         self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
+        self._health = health_pb2_grpc.HealthStub(self._channel)
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._closing: asyncio.Task[None] | None = None
@@ -91,6 +94,8 @@ class GrpcWorker:
                     f"worker {self._address.id} speaks contract {info.contract}, this gateway"
                     f" {CONTRACT_VERSION}: update the older of the two"
                 )
+            self._check_weights(info)
+            await self._check_serving()
             await self._learn(info)
         except grpc.aio.AioRpcError as exc:
             raise self._failure(exc) from exc
@@ -147,6 +152,25 @@ class GrpcWorker:
 
     def _close_channel(self) -> None:
         self._closing = asyncio.get_running_loop().create_task(self._channel.close())
+
+    async def _check_serving(self) -> None:
+        """A worker that drains still answers, and must be given nothing new at once."""
+        asked = health_pb2.HealthCheckRequest()
+        health = await self._health.Check(asked, timeout=self._parts.timeout_s)
+        if health.status != health_pb2.HealthCheckResponse.SERVING:
+            raise WorkerUnreachable(f"worker {self._address.id} is draining")
+
+    def _check_weights(self, info: pb.WorkerInfo) -> None:
+        """Under one name only equal weights: prompts, mirrors and continuations are shared."""
+        for view in self._parts.fleet.workers():
+            other = view.identity
+            if other.id == self._address.id or other.kind != "grpc" or other.model != info.model:
+                continue
+            if other.weights_id != info.weights_id and view.state is WorkerState.READY:
+                raise WorkerFailed(
+                    f"worker {self._address.id} serves other weights as {info.model!r} than"
+                    f" {other.id}: give one of them another --served-model-name"
+                )
 
     async def _learn(self, info: pb.WorkerInfo) -> None:
         """Take up the model, and its tokenizer if no worker has brought that one yet."""

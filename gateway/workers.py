@@ -207,11 +207,13 @@ class Workers:
         )
 
     async def _run(self, member: Member) -> None:
-        try:
-            await member.handle.run()
-        except Exception:
-            # It is begun again when the worker is next admitted; until then it is served without.
-            _log.exception("a worker's streams ended", extra=fields(worker=member.address.id))
+        while True:
+            try:
+                await member.handle.run()
+            except Exception:
+                _log.exception("a worker's streams ended", extra=fields(worker=member.address.id))
+            # A fault of ours: begun again, but not in a circle that burns a core.
+            await asyncio.sleep(self._rule.interval_s)
 
     def _come(self, member: Member, *, returned: bool) -> None:
         self.choice.came(member.address.id, returned=returned)

@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import grpc
 import xxhash
 
 from radixgate.log import fields
+from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.worker.engine import Engine
 from radixgate.worker.kv_broadcast import KvBroadcast
 from radixgate.worker.load_broadcast import LoadBroadcast
 
-CONTRACT_VERSION = 1
 TOKENIZER_PART_BYTES = 512 * 1024
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,10 @@ class WorkerService(rpc.WorkerServicer):
         tokenizer_bundle: bytes,
         kv: KvBroadcast,
         load: LoadBroadcast,
+        serving: Callable[[], bool],
     ) -> None:
+        """`serving` False: the worker drains, and takes no new prompts."""
+        self._serving = serving
         self._engine = engine
         self._info = info
         self._tokenizer_bundle = tokenizer_bundle
@@ -66,7 +69,7 @@ class WorkerService(rpc.WorkerServicer):
 
     async def Attach(self, commands: AsyncIterator[pb.Command], context: Context) -> None:
         sink = AttachedGateway()
-        reader = asyncio.create_task(self._read(commands, sink))
+        reader = asyncio.create_task(self._read(commands, sink, context))
         writer = asyncio.create_task(self._write(sink, context))
         try:
             await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
@@ -80,16 +83,27 @@ class WorkerService(rpc.WorkerServicer):
                 del self._sinks[sink.gateway_id]
             _log.info("gateway detached", extra=fields(gateway=sink.gateway_id))
 
-    async def _read(self, commands: AsyncIterator[pb.Command], sink: AttachedGateway) -> None:
+    async def _read(
+        self, commands: AsyncIterator[pb.Command], sink: AttachedGateway, context: Context
+    ) -> None:
         async for command in commands:
             kind = command.WhichOneof("kind")
             if kind == "submit":
-                self._engine.submit(sink, command.submit)
+                if self._serving():
+                    self._engine.submit(sink, command.submit)
+                else:
+                    sink.deliver(_draining(command.submit.handle))
             elif kind == "credit":
                 self._engine.add_credit(sink, command.credit.handle, command.credit.tokens)
             elif kind == "abort":
                 self._engine.abort(sink, command.abort.handle)
             elif kind == "hello":
+                if command.hello.version != CONTRACT_VERSION:
+                    await context.abort(
+                        grpc.StatusCode.FAILED_PRECONDITION,
+                        f"contract {command.hello.version} is spoken to me, I speak"
+                        f" {CONTRACT_VERSION}: update the older of the two",
+                    )
                 sink.gateway_id = command.hello.gateway_id
                 self._sinks[sink.gateway_id] = sink
                 _log.info("gateway attached", extra=fields(gateway=sink.gateway_id))
@@ -124,3 +138,8 @@ class WorkerService(rpc.WorkerServicer):
         for start in range(0, len(bundle), TOKENIZER_PART_BYTES):
             end = start + TOKENIZER_PART_BYTES
             yield pb.TokenizerPart(data=bundle[start:end], last=end >= len(bundle))
+
+
+def _draining(handle: int) -> pb.StepBatch:
+    refused = pb.Refused(handle=handle, status=503, message="the worker is draining")
+    return pb.StepBatch(refused=[refused])

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import web
 
-from radixgate.errors import RadixgateError, UnknownModel
+from radixgate.errors import NoWorkerAvailable, RadixgateError, UnknownModel
 from radixgate.proto import sse
 from radixgate.proto.error_body import error_event
 from radixgate.proto.fields import decode_object
@@ -32,10 +32,13 @@ class GenerationRoutes:
         encoder: PromptEncoder,
         info: pb.WorkerInfo,
         wall_clock: Callable[[], float],
+        serving: Callable[[], bool],
         *,
         report_cached: bool = True,
     ) -> None:
-        """`report_cached`: OpenAI's usage says how many prompt tokens were cached."""
+        """`serving` False: the worker drains, and takes no new prompts. `report_cached`: OpenAI's
+        usage says how many prompt tokens were cached."""
+        self._serving = serving
         self._report_cached = report_cached
         self._engine = engine
         self._encoder = encoder
@@ -51,6 +54,8 @@ class GenerationRoutes:
 
     def _route(self, parse: Parse) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(http: web.Request) -> web.StreamResponse:
+            if not self._serving():
+                raise NoWorkerAvailable("the worker is draining")
             request = parse(decode_object(await http.read()))
             served = self._info.model
             if request.model not in (None, served):

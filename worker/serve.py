@@ -21,6 +21,7 @@ from radixgate import __version__
 from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
 from radixgate.log import fields
+from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.http_errors import errors_as_json
@@ -30,7 +31,7 @@ from radixgate.worker.admin_routes import AdminRoutes
 from radixgate.worker.changes import wait_for_change
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.engine import Engine
-from radixgate.worker.grpc_server import CONTRACT_VERSION, WorkerService
+from radixgate.worker.grpc_server import WorkerService
 from radixgate.worker.http_server import GenerationRoutes
 from radixgate.worker.kv_broadcast import KvBroadcast
 from radixgate.worker.load_broadcast import LoadBroadcast
@@ -39,6 +40,8 @@ from radixgate.worker.model_store import StoredModel, open_model
 from radixgate.worker.open_engine import open_engine
 from radixgate.worker.server_config import ServerConfig
 
+ENGINE_LOOK_S = 0.5
+EXIT_ENGINE_FAILED = 1
 # A Submit grows with its prompt: 4 bytes a token.
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
@@ -98,13 +101,23 @@ class _Worker:
             host = self._server.host
             line = worker_ready(f"{host}:{info.http_port}", f"{host}:{grpc_port}", info.model)
             print(line, flush=True)
-            await stop.wait()
+            await self._until_stopped(stop, engine)
             await self._drain(engine, load, health)
             await rpc_server.stop(grace=1.0)
             await http.cleanup()
+            # An engine that has failed for good is no use to anybody, and a process that is gone
+            # is what every supervisor understands.
+            return 0 if engine.alive else EXIT_ENGINE_FAILED
         finally:
             engine.stop()
-        return 0
+
+    async def _until_stopped(self, stop: asyncio.Event, engine: Engine) -> None:
+        """A signal came, or the engine failed for good."""
+        while engine.alive and not stop.is_set():
+            await wait_for_change(stop, ENGINE_LOOK_S)
+
+    def _serving(self) -> bool:
+        return not self._draining
 
     async def _serve_http(
         self, engine: Engine, info: pb.WorkerInfo, metrics: WorkerMetrics
@@ -114,13 +127,15 @@ class _Worker:
         )
         encoder = PromptEncoder(self._model.tokenizer_bundle)
         report_cached = self._server.enable_cache_report
-        GenerationRoutes(engine, encoder, info, time.time, report_cached=report_cached).add_to(app)
+        GenerationRoutes(
+            engine, encoder, info, time.time, self._serving, report_cached=report_cached
+        ).add_to(app)
         AdminRoutes(
             engine,
             info,
             metrics if self._server.enable_metrics else None,
             asdict(self._config),
-            lambda: not self._draining,
+            self._serving,
         ).add_to(app)
         # A handler whose client has left is cancelled: it detaches, and the engine aborts.
         runner = web.AppRunner(
@@ -147,7 +162,7 @@ class _Worker:
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
             ]
         )
-        service = WorkerService(engine, info, self._model.tokenizer_bundle, kv, load)
+        service = WorkerService(engine, info, self._model.tokenizer_bundle, kv, load, self._serving)
         rpc.add_WorkerServicer_to_server(service, server)  # type: ignore[no-untyped-call]
         health_pb2_grpc.add_HealthServicer_to_server(health, server)
         address = f"{self._server.host}:{self._server.grpc_port}"
