@@ -12,7 +12,7 @@ from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.rules import NO_RULES, GatewayRules, warn_if_open
-from radixgate.policies.registry import PolicyConfigs, make_policy
+from radixgate.policies.registry import PolicyConfigs, check_thresholds, make_policy
 from radixgate.ready_lines import gateway_ready
 
 
@@ -25,6 +25,8 @@ def run_gateway(
     """
     rng = random.Random(config.seed)
     clock = SystemClock()
+    policies = policies or PolicyConfigs()
+    check_thresholds(config.policy, policies)
     policy = make_policy(config.policy, clock, rng, policies)
     gateway = Gateway(config, policy, clock, rng, rules)
     warn_if_open(config.host, rules.access)

@@ -19,7 +19,7 @@ from radixgate.policies.random_choice import RandomChoice
 from radixgate.policies.round_robin import RoundRobin
 from radixgate.policies.sticky import Sticky, StickyConfig
 
-DEFAULT_POLICY = "cache_aware"
+DEFAULT_POLICY = "kv_cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,15 @@ def make_policy(
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}{hint}")
     return maker(configs or PolicyConfigs(), clock, rng)
+
+
+def check_thresholds(name: str, configs: PolicyConfigs) -> None:
+    """Raises ConfigError if cache_aware's thresholds are given where the default rule would run.
+
+    Whoever gives them has SGLang's default in mind, which is cache_aware.
+    """
+    if name == DEFAULT_POLICY and configs.cache_aware != CacheAwareConfig():
+        raise ConfigError(
+            "cache_threshold, balance_abs_threshold and balance_rel_threshold belong to"
+            f" cache_aware, and the policy is {name}: give --policy cache_aware, or leave them out"
+        )

@@ -14,7 +14,7 @@ class UpConfig:
     workers: int = knob(2, help="how many workers")
     host: str = knob("127.0.0.1", help="address the gateway listens on; workers stay on loopback")
     port: int = knob(8000, help="port the gateway listens on; 0 picks a free one and prints it")
-    policy: str = knob("cache_aware", help="the routing policy, as for `radixgate gateway`")
+    policy: str = knob("kv_cost", help="the routing policy, as for `radixgate gateway`")
     page_size: int = knob(16, help="page size of the workers' caches", unit="tokens")
     max_total_tokens: int | None = knob(
         None, help="KV pool of each worker; if not given, each works it out", unit="tokens"

@@ -55,7 +55,7 @@ async def gateway(*flags: str) -> AsyncIterator[Process]:
 
 async def test_sigterm_lets_a_running_answer_end_and_exits_0() -> None:
     async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
-        assert "policy=cache_aware" in served.line
+        assert "policy=kv_cost" in served.line
         await served.has_ready_workers(1)
         texts = [str(at) for at in range(10)]
         worker.script = lambda request: [*sse_head(), *events(*texts, gap_s=0.1), *sse_end()]

@@ -37,7 +37,7 @@ async def test_a_streamed_chat_equals_the_whole_one(fleet: LiveFleet) -> None:
     assert set(finishes[:-1]) <= {None}
     assert whole["usage"]["completion_tokens"] == 8
     assert headers["x-radixgate-worker"]
-    assert headers["x-radixgate-policy"] == "cache_aware"
+    assert headers["x-radixgate-policy"] == "kv_cost"
     assert headers["x-request-id"]
 
 
