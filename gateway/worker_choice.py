@@ -81,6 +81,13 @@ class WorkerChoice:
         self._breakers.forget(worker_id)
         self._spared.forget(worker_id)
 
+    def check(self) -> None:
+        """Assert that each probe under way is counted once. O(failing workers)."""
+        self._breakers.check()
+        for breaker in set(self._probes.values()):
+            held = sum(other is breaker for other in self._probes.values())
+            assert breaker.probes == held, f"{breaker.probes} probes, {held} leases"
+
     def _noted(self, lease: Lease) -> Lease:
         probe = self._breakers.dispatched(lease.worker.id)
         if probe is not None:
