@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from radixgate.proto.blocks import BYTE_BLOCK, bytes_in_blocks
 
@@ -23,9 +23,11 @@ class WorkerState(StrEnum):
     PAUSED = "paused"
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorKey:
-    """Workers with equal keys share a mirror: the same model, cut in the same blocks."""
+class MirrorKey(NamedTuple):
+    """Workers with equal keys share a mirror: the same model, cut in the same blocks.
+
+    A tuple, as it is hashed several times for every request: a dataclass hashes in Python.
+    """
 
     model: str
     unit: Literal["tokens", "bytes"]
