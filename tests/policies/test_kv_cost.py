@@ -61,6 +61,15 @@ def test_a_prompt_that_everybody_sends_at_once_comes_to_an_idle_worker() -> None
     assert policy().choose(PROMPT, crowded).index == 1
 
 
+def test_a_cold_prompt_avoids_a_crowd_and_a_warm_one_bears_it() -> None:
+    crowded = [12, 6]
+    assert policy().choose(PROMPT, columns(2, requests=crowded, uncached=[0, 200])).index == 1
+    assert policy().choose(PROMPT, columns(2, requests=crowded, cached=[900, 0])).index == 0
+    weighed = costs(columns(2, requests=crowded))
+    assert weighed == pytest.approx([1 + 0.5 * 9 + 2 * 3 / 13, 1 + 0.5 * 9 - 2 * 3 / 13])
+    assert costs(columns(2, requests=crowded), kv_cost_crowd_weight=0.0) == [5.5, 5.5]
+
+
 def test_a_slow_worker_is_given_less() -> None:
     fleet = columns(2, uncached=[600, 0], speeds=[8_000.0, 1_000.0])
     assert policy().choose(PROMPT, fleet).index == 0
@@ -105,7 +114,13 @@ def test_a_popular_prefix_is_computed_by_one_worker_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["kv_cost_stall_weight", "kv_cost_pressure_s", "kv_cost_home_margin"]
+    "name",
+    [
+        "kv_cost_stall_weight",
+        "kv_cost_crowd_weight",
+        "kv_cost_pressure_s",
+        "kv_cost_home_margin",
+    ],
 )
 def test_no_weight_is_negative(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
