@@ -1,11 +1,10 @@
 """The bytes of an answer's head, with the framing set anew, and of the gateway's own errors."""
 
-import math
 from http import HTTPStatus
 
 from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt import Headers
-from radixgate.proto.error_body import error_body
+from radixgate.proto.error_body import error_body, retry_after
 
 JSON = (b"content-type", b"application/json")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -33,8 +32,9 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
     """Status, headers and OpenAI-shaped body for `error`."""
     body = error_body(error)
     headers = [JSON, (b"content-length", b"%d" % len(body))]
-    if error.retry_after_s is not None:
-        headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after_s)))
+    after = retry_after(error)
+    if after is not None:
+        headers.append((b"retry-after", after.encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     return error.status, headers, body

@@ -1,5 +1,7 @@
 """The OpenAI error object, and how an error reads inside a stream that has already begun."""
 
+import math
+
 import msgspec
 
 from radixgate.errors import RadixgateError
@@ -19,6 +21,13 @@ def error_object(error: RadixgateError) -> dict[str, object]:
 def error_body(error: RadixgateError) -> bytes:
     """The JSON body of an error answer."""
     return msgspec.json.encode({"error": error_object(error)})
+
+
+def retry_after(error: RadixgateError) -> str | None:
+    """The Retry-After header in whole seconds, never 0; None: there is none to send."""
+    if error.retry_after_s is None:
+        return None
+    return str(max(1, math.ceil(error.retry_after_s)))
 
 
 def error_event(error: RadixgateError) -> bytes:

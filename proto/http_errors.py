@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from radixgate.errors import PayloadTooLarge, RadixgateError, RequestError
-from radixgate.proto.error_body import error_body
+from radixgate.proto.error_body import error_body, retry_after
 
 _log = logging.getLogger(__name__)
 
@@ -38,8 +38,9 @@ async def errors_as_json(
 
 def error_response(error: RadixgateError) -> web.Response:
     headers = {}
-    if error.retry_after_s is not None:
-        headers["retry-after"] = str(max(1, round(error.retry_after_s)))
+    after = retry_after(error)
+    if after is not None:
+        headers["retry-after"] = after
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     return web.Response(
