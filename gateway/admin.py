@@ -5,14 +5,14 @@ connection that was handed over to this application.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from radixgate import __version__
 from radixgate.errors import NoWorkerAvailable, RequestError
-from radixgate.fleet.fleet import Fleet
+from radixgate.fleet.fleet import Fleet, WorkerState
 from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.admin_loads import LoadRoutes
 from radixgate.gateway.admin_tokens import TokenRoutes
@@ -23,10 +23,12 @@ from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
-from radixgate.gateway.workers import Workers
+from radixgate.gateway.workers import Member, Workers
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.http_errors import errors_as_json
 
+# Given nothing new or not, it may still run what was sent before.
+_MAY_RUN = (WorkerState.READY, WorkerState.PAUSED, WorkerState.DRAINING)
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -133,7 +135,7 @@ class Admin:
         return _order_answer(results, all(result.ok for result in results.values()))
 
     async def abort_request(self, request: web.Request) -> web.Response:
-        """To every worker: a rid is known only to the one that runs it."""
+        """To the worker that runs it as far as this gateway knows, else to every one."""
         order = Fields(decode_object(await request.read()))
         rid = order.text("rid")
         if not rid and not order.flag("abort_all"):
@@ -142,17 +144,25 @@ class Admin:
         if target is None:
             # Or they would begin right after everything has been ended.
             self.drop_queue()
-        results = await self._order_all(lambda handle: handle.abort_request(target))
+        present = [one for one in self.workers.members() if one.state in _MAY_RUN]
+        owners = [one for one in present if target is not None and one.handle.runs(target)]
+        results = await _order(owners or present, lambda handle: handle.abort_request(target))
         return _order_answer(results, any(result.ok for result in results.values()))
 
     async def _order_all(
         self, order: Callable[[WorkerHandle], Awaitable[OrderResult]]
     ) -> Mapping[str, OrderResult]:
-        ready = self.workers.ready()
-        if not ready:
-            raise NoWorkerAvailable("no worker is ready")
-        results = await asyncio.gather(*(order(member.handle) for member in ready))
-        return {member.address.id: result for member, result in zip(ready, results, strict=True)}
+        return await _order(self.workers.ready(), order)
+
+
+async def _order(
+    members: Sequence[Member], order: Callable[[WorkerHandle], Awaitable[OrderResult]]
+) -> Mapping[str, OrderResult]:
+    """Each member's result, by its id. Raises NoWorkerAvailable if there is no member."""
+    if not members:
+        raise NoWorkerAvailable("no worker is ready")
+    results = await asyncio.gather(*(order(member.handle) for member in members))
+    return {member.address.id: result for member, result in zip(members, results, strict=True)}
 
 
 def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Response:

@@ -56,6 +56,9 @@ class GrpcAttempt:
             prior = len(submit.prior_output_ids) // 4
             self._running[handle] = _Running(prompt, rid, prior, submit.sampling.n or 1)
 
+    def runs(self, rid: str) -> bool:
+        return any(one.rid == rid for one in self._running.values())
+
     def abort(self, rid: str | None) -> int:
         """By order, not because the client has left: the answer ends with reason abort.
 

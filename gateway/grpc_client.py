@@ -63,6 +63,10 @@ class GrpcWorkerClient:
         """End the live request of this rid, or all of them; how many prompts that were."""
         return sum(attempt.abort(rid) for attempt in list(self._live))
 
+    def runs(self, rid: str) -> bool:
+        """A prompt of this rid has not ended."""
+        return any(attempt.runs(rid) for attempt in self._live)
+
     def close(self) -> None:
         self._closed = True
         for attempt, downstream in list(self._live.items()):

@@ -135,6 +135,9 @@ class GrpcWorker:
         count = self._client.abort(rid)
         return OrderResult(True, f"{count} aborted", {"aborted": count})
 
+    def runs(self, rid: str) -> bool:
+        return self._client.runs(rid)
+
     async def post(self, path: str, body: bytes) -> Fetched:
         raise WorkerFailed(f"worker {self._address.id} is not asked by HTTP")
 

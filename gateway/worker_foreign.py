@@ -79,6 +79,11 @@ class ForeignWorker:
             return OrderResult(False, error.message)
         return _result(answer)
 
+    def runs(self, rid: str) -> bool:
+        """Looks for the rid as the JSON text it must be in a body; O(bytes under way)."""
+        written = msgspec.json.encode(rid)
+        return any(written in body for body in self._client.bodies())
+
     async def post(self, path: str, body: bytes) -> Fetched:
         return await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
 

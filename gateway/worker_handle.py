@@ -49,6 +49,10 @@ class WorkerHandle(WorkerProbe, Protocol):
         """None: all of this worker's requests."""
         ...
 
+    def runs(self, rid: str) -> bool:
+        """This gateway may have sent it a request of this rid that has not ended."""
+        ...
+
     async def post(self, path: str, body: bytes) -> Fetched:
         """The worker's own answer to `POST path`. Raises WorkerFailed if there is none."""
         ...

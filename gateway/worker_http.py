@@ -4,6 +4,7 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 """
 
 import asyncio
+from collections.abc import Iterator
 
 from radixgate.errors import WorkerFailed
 from radixgate.gateway import hop_headers
@@ -29,6 +30,10 @@ class HttpWorkerClient:
 
     def ended(self, attempt: "HttpAttempt") -> None:
         self._running.discard(attempt)
+
+    def bodies(self) -> Iterator[bytes]:
+        """Of the requests that have not ended."""
+        return (attempt.body for attempt in self._running)
 
     def close(self) -> None:
         for attempt in list(self._running):
@@ -71,6 +76,10 @@ class HttpAttempt:
         self._dialing: asyncio.Task[None] | None = None
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
+
+    @property
+    def body(self) -> bytes:
+        return self._request.body
 
     def begin(self) -> None:
         connection = self._client.pool.take_idle()

@@ -128,6 +128,31 @@ async def test_loads_show_what_runs_and_what_waits() -> None:
             assert gateway.gateway.metrics.read_waiting() == 0
 
 
+async def test_an_abort_goes_to_the_owner_also_to_a_paused_one() -> None:
+    async with (
+        ScriptedWorker() as worker,
+        ScriptedWorker() as other,
+        small_gateway([worker, other]) as gateway,
+    ):
+        for one in (worker, other):
+            one.admin["/abort_request"] = lambda request: json_answer({})
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        asked = [
+            asyncio.create_task(gateway.post("/generate", {"text": "hi", "rid": f"r-{number}"}))
+            for number in (1, 2)
+        ]
+        await until(lambda: len(worker.requests) == len(other.requests) == 1)
+        rid = worker.requests[0].json["rid"]
+        await gateway.put(f"/workers/{worker.url}", {"state": "paused"})
+        reply = await gateway.post("/abort_request", {"rid": rid})
+        assert list(reply.json["workers"]) == [f"127.0.0.1:{worker.port}"]
+        # Of what nobody knows everybody is told.
+        reply = await gateway.post("/abort_request", {"rid": "r"})
+        assert len(reply.json["workers"]) == 2
+        for task in asked:
+            task.cancel()
+
+
 async def test_tokens_of_a_foreign_model_are_its_worker_s_to_tell() -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         worker.admin["/tokenize"] = lambda request: json_answer({"tokens": [1, 2], "count": 2})
