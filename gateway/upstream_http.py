@@ -1,34 +1,20 @@
 """Raw HTTP/1.1 connections to one worker, kept alive and used again, the last one first."""
 
 import asyncio
-from typing import Protocol, cast
+from typing import cast
 
 import httptools
 
 from radixgate.clock import Clock
 from radixgate.errors import WorkerFailed, WorkerUnreachable
+from radixgate.gateway.answer_heads import AnswerHeads
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.upstream_listener import Listener
 
 # A worker's head longer than this is nonsense, and must not fill the gateway.
 MAX_ANSWER_HEAD_BYTES = 131_072
 _FRAMING = frozenset((b"content-length", b"transfer-encoding"))
-
-
-class Listener(Protocol):
-    """Who gets an answer; `on_complete` or `on_broken` comes last."""
-
-    def on_response(self, status: int, headers: Headers) -> None:
-        """Names in lower case, everything the worker sent."""
-        ...
-
-    def on_data(self, data: bytes) -> None: ...
-
-    def on_complete(self) -> None: ...
-
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
-        """`answered`: at least one byte of the answer had come."""
-        ...
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -107,6 +93,8 @@ class UpstreamConnection(asyncio.Protocol):
             self.abort()
             return
         self._pool.heard = True
+        if self._answered_at_once(data):
+            return
         wrong = ""
         try:
             self._parser.feed_data(data)
@@ -114,11 +102,30 @@ class UpstreamConnection(asyncio.Protocol):
             wrong = f"the answer is not HTTP: {exc}"
         except httptools.HttpParserUpgrade:
             wrong = "the worker switched protocols unasked"
-        self._answered = True
+        begins, self._answered = not self._answered, True
         self._surplus = self._surplus or (bool(wrong) and self._complete)
+        if begins and self._complete and self._reusable and self._parts:
+            self._pool.heads.learn(data, self._status, self._headers)
         self._deliver()
         if wrong:
             self._give_up(wrong)
+
+    def _answered_at_once(self, data: bytes) -> bool:
+        """A whole answer in one piece, under a head that was read before: it is not parsed."""
+        if self._answered or self._surplus:
+            return False
+        known = self._pool.heads.find(data)
+        if known is None:
+            return False
+        listener = self._listener
+        assert listener is not None
+        self._answered = self._framed = self._keeps = self._complete = True
+        listener.on_response(known.status, known.headers)
+        if self._listener is not None:
+            listener.on_data(data[known.size :])
+        if self._complete:
+            self._end()
+        return True
 
     def _deliver(self) -> None:
         """Hand on what the last piece held. The listener may cancel at each step."""
@@ -224,6 +231,7 @@ class UpstreamPool:
         self._deadlines = deadlines
         self._max_idle = max_idle
         self._idle_timeout_s = idle_timeout_s
+        self.heads = AnswerHeads()
         self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
         self._open: set[UpstreamConnection] = set()
 
