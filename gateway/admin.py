@@ -21,6 +21,7 @@ from radixgate.gateway.foreign_request import HOT_PATHS
 from radixgate.gateway.json_answer import json_answer
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.workers import Member, Workers
@@ -40,6 +41,7 @@ class Admin:
     fleet: Fleet
     metrics: GatewayMetrics
     policy: str
+    own_headers: OwnHeaders
     keys: KeyRing
     prompts: PromptTokenizer
     drop_queue: Callable[[], int]  # refuses what waits for a place; how many that were
@@ -49,7 +51,7 @@ class Admin:
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
             client_max_size=max_body_bytes,
-            middlewares=[close_after_answer, errors_as_json, key_check(self.keys)],
+            middlewares=[self.finish, errors_as_json, key_check(self.keys)],
         )
         app.add_routes(
             [
@@ -70,6 +72,16 @@ class Admin:
         # A POST never comes here; other methods learn what is allowed.
         app.add_routes([web.post(path.decode(), _misrouted) for path in sorted(HOT_PATHS)])
         return app
+
+    @web.middleware
+    async def finish(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Every answer has the gateway's headers, and closes its connection."""
+        answer = await handler(request)
+        answer.headers.update(self.own_headers.for_request(request.raw_headers))
+        answer.force_close()
+        return answer
 
     # ------------------------------------------------------------ how it is
 
@@ -102,14 +114,19 @@ class Admin:
         return json_answer({"object": "list", "data": data})
 
     async def model_info(self, request: web.Request) -> web.Response:
-        """Of the first ready worker that has an answer: SGLang's clients expect one model."""
+        """Of the first ready worker whose model the caller may use: SGLang's clients expect one.
+
+        A client is told the model's name, not where its files lie on the worker's machine.
+        """
+        caller = request[CALLER]
         for member in self.workers.ready():
+            if member.identity is None or not caller.models_of({member.identity.model}):
+                continue
+            named = {"model_path": member.identity.model}
             result = await member.handle.info("/get_model_info")
             if result.ok and isinstance(result.answer, dict):
-                return json_answer(result.answer)
-            if member.identity is not None:
-                model = member.identity.model
-                return json_answer({"model_path": model, "served_model_name": model})
+                return json_answer(result.answer if caller.admin else {**result.answer, **named})
+            return json_answer({**named, "served_model_name": member.identity.model})
         raise NoWorkerAvailable("no worker is ready")
 
     async def server_info(self, request: web.Request) -> web.Response:
@@ -171,15 +188,6 @@ def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Resp
         for worker_id, result in results.items()
     }
     return json_answer({"success": success, "workers": workers}, 200 if success else 409)
-
-
-@web.middleware
-async def close_after_answer(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    answer = await handler(request)
-    answer.force_close()
-    return answer
 
 
 async def _misrouted(request: web.Request) -> web.Response:

@@ -10,6 +10,7 @@ from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
 from radixgate.gateway.retry_budget import RetryBudget
@@ -45,4 +46,5 @@ class Core:
     clock: Clock
     rng: random.Random
     request_ids: RequestIds
+    own_headers: OwnHeaders  # of what is answered without a worker
     passes_authorization: bool = True  # the gateway has no keys: what a client sends is a worker's

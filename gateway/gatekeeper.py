@@ -136,8 +136,7 @@ class Gatekeeper:
     ) -> None:
         self._core.metrics.turned_away(outcome)
         status, headers, body = http_answer.error_answer(error)
-        request_id = head.request_id or self._core.request_ids.make()
-        downstream.on_head(status, [*headers, (b"x-request-id", request_id.encode())])
+        downstream.on_head(status, headers + self._core.own_headers.of(head.request_id))
         downstream.on_body(body)
         downstream.on_end(None)
 

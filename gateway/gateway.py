@@ -22,6 +22,7 @@ from radixgate.gateway.health import HealthRule
 from radixgate.gateway.http_front import Front
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.request_reader import FrontLimits
@@ -75,6 +76,8 @@ class Gateway:
         )
         self.metrics = GatewayMetrics(lambda: worker_gauges(self.workers, self.fleet))
         budget = RetryBudget(reliability.retry_budget_ratio, self.metrics, clock, self._deadlines)
+        request_ids = RequestIds(rng)
+        self._own_headers = OwnHeaders(config.policy.encode(), request_ids)
         core = Core(
             choice=self.choice,
             asking=Asking(self.fleet, prompts),
@@ -88,7 +91,8 @@ class Gateway:
             deadlines=self._deadlines,
             clock=clock,
             rng=rng,
-            request_ids=RequestIds(rng),
+            request_ids=request_ids,
+            own_headers=self._own_headers,
             passes_authorization=not keys.used,
         )
         limits = Limits.of(rules.limits, keys, clock)
@@ -99,6 +103,7 @@ class Gateway:
             self.fleet,
             self.metrics,
             config.policy,
+            self._own_headers,
             keys,
             prompts,
             limits.drop_queue,
@@ -127,6 +132,7 @@ class Gateway:
             FrontLimits(config.max_payload_size),
             self._clock,
             self._deadlines,
+            self._own_headers,
         )
         self._deadlines.start()
         loop = asyncio.get_running_loop()

@@ -16,6 +16,7 @@ from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.hop_headers import find
+from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
 
@@ -45,7 +46,9 @@ class Front:
         limits: FrontLimits,
         clock: Clock,
         deadlines: Deadlines,
+        own_headers: OwnHeaders,
     ) -> None:
+        self.own_headers = own_headers
         self.generator = generator
         self.make_admin = make_admin
         self.hot_paths = hot_paths
@@ -248,6 +251,7 @@ class FrontConnection(asyncio.Protocol):
     def _refuse(self, error: RequestError) -> None:
         """Answer what cannot be read as a request, and close."""
         status, headers, body = http_answer.error_answer(error)
+        headers += self._front.own_headers.of(None)
         self._write(http_answer.answer_head(status, headers, b"connection: close\r\n") + body)
         self._closing = True
         self._wait(LINGER_S)

@@ -1,6 +1,7 @@
 """The front door over sockets, with a generator that says what it is told to."""
 
 import asyncio
+import random
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -15,7 +16,9 @@ from radixgate.errors import WorkerFailed
 from radixgate.gateway.attempt import Downstream, Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.http_front import Front
+from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.request_reader import FrontLimits
 from raw_client import RawClient, ask, request
 from until import until
@@ -90,6 +93,7 @@ async def served(max_body_bytes: int = 10_000_000) -> AsyncIterator[Served]:
         FrontLimits(max_body_bytes),
         clock,
         Deadlines(clock),
+        OwnHeaders(b"random", RequestIds(random.Random(1))),
     )
     server = await asyncio.get_running_loop().create_server(front, "127.0.0.1", 0)
     try:
