@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import random
 import signal
 
@@ -14,6 +15,9 @@ from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.rules import NO_RULES, GatewayRules, warn_if_open
 from radixgate.policies.registry import PolicyConfigs, check_thresholds, make_policy
 from radixgate.ready_lines import gateway_ready
+
+# A running request has about a hundred.
+_COLLECT_AFTER_OBJECTS = 10_000
 
 
 def run_gateway(
@@ -33,6 +37,16 @@ def run_gateway(
     return uvloop.run(_serve(gateway, config))
 
 
+def _spare_collector() -> None:
+    """What is there at the start stays: it is not looked at again in each collection.
+
+    Cycles among requests are few, and may wait for more company.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER_OBJECTS, 10, 10)
+
+
 async def _serve(gateway: Gateway, config: GatewayConfig) -> int:
     stop = asyncio.Event()
     stop_now = asyncio.Event()
@@ -48,6 +62,7 @@ async def _serve(gateway: Gateway, config: GatewayConfig) -> int:
     except RequestError as error:
         await gateway.stop()
         raise RadixgateError(error.message) from error
+    _spare_collector()
     host = f"[{config.host}]" if ":" in config.host else config.host
     print(
         f"{gateway_ready(f'http://{host}:{gateway.port}')} policy={config.policy}",
