@@ -53,7 +53,7 @@ class Gateway:
         self._config = config
         keys = KeyRing.of(rules.access)
         self._deadlines = Deadlines(clock)
-        self.fleet = Fleet(policy, clock, rng)
+        self.fleet = Fleet(policy, clock, rng, rules.fleet)
         prompts = PromptTokenizer()
         factories = worker_factories(
             config,

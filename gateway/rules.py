@@ -4,6 +4,7 @@ import ipaddress
 import logging
 from dataclasses import dataclass, field
 
+from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.reliability_config import ReliabilityConfig
@@ -14,11 +15,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GatewayRules:
-    """Who may ask, how much, and what is made of workers that fail."""
+    """Who may ask, how much, what is made of workers that fail, and what the books assume."""
 
     access: AccessConfig = field(default_factory=AccessConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     reliability: ReliabilityConfig = field(default_factory=ReliabilityConfig)
+    fleet: FleetConfig = field(default_factory=FleetConfig)
 
 
 NO_RULES = GatewayRules()

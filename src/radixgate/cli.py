@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from radixgate import log
 from radixgate.configs.command import Command
 from radixgate.configs.load import Settings, load
 from radixgate.errors import ConfigError, RadixgateError
+from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.limits_config import LimitsConfig
@@ -29,6 +30,7 @@ from radixgate.policies.kv_cost import KvCostConfig
 from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.policies.sticky import StickyConfig
+from radixgate.radix_mirror.mirror import MirrorConfig
 from radixgate.up_config import UpConfig
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
@@ -73,7 +75,10 @@ def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
     rules = GatewayRules(
-        settings.of(AccessConfig), settings.of(LimitsConfig), settings.of(ReliabilityConfig)
+        settings.of(AccessConfig),
+        settings.of(LimitsConfig),
+        settings.of(ReliabilityConfig),
+        replace(settings.of(FleetConfig), mirror=settings.of(MirrorConfig)),
     )
     return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
 
@@ -150,6 +155,8 @@ ENTRIES: Mapping[str, Entry] = {
                     "access": AccessConfig,
                     "limits": LimitsConfig,
                     "reliability": ReliabilityConfig,
+                    "fleet": FleetConfig,
+                    "mirror": MirrorConfig,
                     **_POLICY_SECTIONS,
                 },
                 GATEWAY_REFUSED,
