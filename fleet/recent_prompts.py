@@ -15,17 +15,13 @@ class Prompt:
     ids: Sequence[int]
     mark: int
 
-    def continues(self, older: "Prompt") -> bool:
-        """The older one again, or a later turn of its conversation."""
-        length = len(older.ids)
-        if length == len(self.ids) and older.mark != self.mark:
-            return False
-        # An id names its whole prefix: where the last ids agree, all before them do.
-        return 0 < length <= len(self.ids) and older.ids[-1] == self.ids[length - 1]
-
 
 class RecentPrompts:
-    """At most 128 prompts, the oldest forgotten first; turns of a conversation are one prompt."""
+    """At most 128 prompts, the oldest forgotten first; turns of a conversation are one prompt.
+
+    A prompt continues another if it is the same one, or longer and begins with all of its blocks.
+    As an id names its whole prefix, it is enough that the other's last id is among its own.
+    """
 
     def __init__(self) -> None:
         # By last id and mark, the oldest first; two of one length never have both in common.
@@ -79,7 +75,15 @@ class RecentPrompts:
         """
         if not 0 < depth <= len(prompt.ids):
             return 0.0
-        end = prompt.ids[depth - 1]
-        others = [older for older in self._prompts.values() if not prompt.continues(older)]
-        alike = sum(len(older.ids) >= depth and older.ids[depth - 1] == end for older in others)
-        return alike / (len(others) + 1)
+        ids, marks, own = prompt.ids, self._marks, len(prompt.ids)
+        end = ids[depth - 1]
+        alike = [
+            1
+            for older in self._prompts.values()
+            if len(older.ids) >= depth and older.ids[depth - 1] == end
+        ]
+        # What it continues is its own: by length, how many there are.
+        mine = {n: len(marks[ids[n - 1]]) for n in self._lengths if n < own and ids[n - 1] in marks}
+        mine[own] = (ids[-1], prompt.mark) in self._prompts
+        others = len(self._prompts) - sum(mine.values())
+        return (len(alike) - sum(n for length, n in mine.items() if length >= depth)) / (others + 1)

@@ -1,0 +1,57 @@
+"""What is remembered of recent prompts, against the rule written out."""
+
+import random
+
+import pytest
+
+from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
+
+
+def continues(prompt: Prompt, older: Prompt) -> bool:
+    length = len(older.ids)
+    if length == len(prompt.ids) and older.mark != prompt.mark:
+        return False
+    return 0 < length <= len(prompt.ids) and older.ids[-1] == prompt.ids[length - 1]
+
+
+class ByRule:
+    """Looks at every prompt."""
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+
+    def add(self, prompt: Prompt) -> None:
+        if not prompt.ids:
+            return
+        continued = [older for older in self.prompts if continues(prompt, older)]
+        if continued:
+            self.prompts.remove(max(continued, key=lambda older: len(older.ids)))
+        elif len(self.prompts) == REMEMBERED:
+            del self.prompts[0]
+        self.prompts.append(prompt)
+
+    def share(self, prompt: Prompt, depth: int) -> float:
+        if not 0 < depth <= len(prompt.ids):
+            return 0.0
+        others = [older for older in self.prompts if not continues(prompt, older)]
+        alike = [older for older in others if prompt.ids[depth - 1] in older.ids]
+        return len(alike) / (len(others) + 1)
+
+
+def some_prompt(rng: random.Random, branches: int) -> Prompt:
+    ids, block = [], 0
+    for _ in range(rng.randint(0, 7)):
+        block = hash((block, rng.randrange(branches)))
+        ids.append(block)
+    return Prompt(ids, rng.randrange(3))
+
+
+@pytest.mark.parametrize("branches", [2, 3, 5])
+def test_shares_are_those_of_the_rule(branches: int) -> None:
+    rng = random.Random(branches)
+    recent, rule = RecentPrompts(), ByRule()
+    for _ in range(800):
+        prompt, depth = some_prompt(rng, branches), rng.randint(0, 8)
+        assert recent.share(prompt, depth) == rule.share(prompt, depth)
+        recent.add(prompt)
+        rule.add(prompt)
