@@ -76,6 +76,11 @@ class TokenRoutes:
             raise RequestError(
                 f"tokens holds {unknown}, the vocabulary has {served.vocab_size}", param="tokens"
             )
+        if len(ids) > served.context_length:
+            raise RequestError(
+                f"tokens holds {len(ids)} ids, the context is {served.context_length}",
+                param="tokens",
+            )
         skip = fields.flag("skip_special_tokens") is not False
         text = served.encoder.tokenizer.decode(ids, skip_special_tokens=skip)
         # vLLM's clients read `prompt`, SGLang's `text`.

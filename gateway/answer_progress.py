@@ -30,6 +30,8 @@ class AnswerProgress:
         "_renderer",
         "_scored",
         "_seed",
+        "attempts",
+        "ended_by_order",
         "head_sent",
         "usage",
     )
@@ -45,6 +47,8 @@ class AnswerProgress:
         self._ids: dict[tuple[int, int], array[int]] = {}  # delivered, by (prompt, choice)
         self._scored = [0] * len(prompts)  # positions of each prompt whose logprobs have come
         self.head_sent = False
+        self.attempts = 0
+        self.ended_by_order = False  # somebody aborted it: no worker goes on from here
 
     @property
     def begun(self) -> bool:
@@ -61,10 +65,11 @@ class AnswerProgress:
         return self._renderer
 
     def open(self, context: AnswerContext, rng: Random) -> None:
-        """Before each attempt; only the first one counts.
+        """Before each attempt; only the first one sets anything.
 
         A request without a seed is given one here, so that any worker continues it alike.
         """
+        self.attempts += 1
         if self._renderer is not None:
             return
         self._renderer = self._generation.renderer(context)

@@ -240,6 +240,9 @@ class Exchange:
         worker can go on from there, or if there have been enough."""
         core, question = self._core, self._question
         assert question is not None
+        progress = self._request.progress if self._request is not None else None
+        if progress is not None and progress.ended_by_order:
+            return False
         wait_s = core.retries.backoff_s(len(self._tried), core.rng)
         if wait_s is None or (self._answer.sent and not self._continues):
             return False

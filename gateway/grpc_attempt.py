@@ -65,6 +65,7 @@ class GrpcAttempt:
         None: every prompt of this request. Returns how many were told to end.
         """
         handles = [handle for handle, one in self._running.items() if rid in (None, one.rid)]
+        self._progress.ended_by_order = self._progress.ended_by_order or bool(handles)
         for handle in handles:
             self._stream.end(handle)
         return len(handles)
@@ -109,7 +110,9 @@ class GrpcAttempt:
     def on_refused(self, refused: pb.Refused) -> None:
         field = refused.field if refused.HasField("field") else None
         error: RadixgateError = WorkerRefused(refused.message, status=refused.status, param=field)
-        if refused.status in _BUSY:
+        # An attempt that was given up may still be ending at the worker under the same rid.
+        own_rid_lives = refused.status == 409 and self._progress.attempts > 1
+        if refused.status in _BUSY or own_rid_lives:
             error = WorkerBusy(refused.message)
         elif refused.status == 500:
             error = WorkerFailed(refused.message)

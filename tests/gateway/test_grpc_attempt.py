@@ -10,7 +10,7 @@ import pytest
 
 from attached_worker import AttachedWorker, settle
 from items import item
-from radixgate.errors import RadixgateError, WorkerFailed, WorkerRefused
+from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import Receiver
 from radixgate.gateway.attempt import AnswerCounts, Headers
@@ -288,3 +288,27 @@ async def test_of_several_choices_each_open_one_goes_on_by_its_number() -> None:
         (s.input_ids[0], s.first_choice, s.sampling.n, len(s.prior_output_ids)) for s in submits
     ]
     assert left == [(1, 1, 1, 4), (1, 2, 1, 0), (2, 0, 3, 0)]
+
+
+async def test_a_rid_that_is_still_ending_is_no_clash_with_itself() -> None:
+    generation = parse_generate({"text": "a", "rid": "mine"})
+    progress = AnswerProgress(generation, [array("I", [1])])
+    for expected in (WorkerRefused, WorkerBusy):
+        progress.open(CONTEXT, Random(7))
+        async with AttachedWorker() as worker:
+            _, heard, (submit,) = go_on(worker, progress, streamed=False)
+            refused = pb.Refused(handle=submit.handle, status=409, message="mine is live")
+            await worker.send(refused=refused)
+        assert isinstance(heard.failure, expected)
+
+
+async def test_what_was_aborted_by_order_is_marked_so() -> None:
+    generation = parse_generate({"text": "a", "rid": "mine"})
+    progress = AnswerProgress(generation, [array("I", [1])])
+    progress.open(CONTEXT, Random(7))
+    async with AttachedWorker() as worker:
+        attempt, _, _ = go_on(worker, progress, streamed=False)
+        attempt.abort("other")
+        assert not progress.ended_by_order
+        attempt.abort("mine")
+        assert progress.ended_by_order
