@@ -26,21 +26,15 @@ class Lineup:
         records = self._records
         oldest = self._now - REPORT_MAX_AGE_S
         reports = [r.report if r.reported_at >= oldest else None for r in records]
+        running, waiting, queued, elsewhere = _reported(reports)
         return Candidates(
             ids=self._ids,
             requests_in_flight=[record.in_flight for record in records],
             uncached_tokens_in_flight=[record.uncached_tokens_in_flight for record in records],
-            running=[report.running if report else None for report in reports],
-            waiting=[report.waiting if report else None for report in reports],
-            queued_uncached_tokens=[
-                report.queued_uncached_tokens if report else None for report in reports
-            ],
-            queued_elsewhere=[
-                report.queued_uncached_tokens - report.queued_uncached_tokens_yours
-                if report
-                else None
-                for report in reports
-            ],
+            running=running,
+            waiting=waiting,
+            queued_uncached_tokens=queued,
+            queued_elsewhere=elsewhere,
             kv_share_used=list(map(_kv_share_used, records, reports)),
             prefill_tokens_per_s=[record.speed.tokens_per_s for record in records],
             read_cached_tokens=self.cached_tokens,
@@ -78,6 +72,22 @@ class Lineup:
         held = shared.mirror.depths(blocks)
         depths = [held.get(worker_id, 0) for worker_id in self._ids]
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
+
+
+def _reported(reports: Sequence[LoadReport | None]) -> tuple[Sequence[int | None], ...]:
+    """Running, waiting, uncached tokens queued in all, and of those the other gateways'."""
+    if not any(reports):
+        nothing = [None] * len(reports)
+        return nothing, nothing, nothing, nothing
+    return (
+        [report.running if report else None for report in reports],
+        [report.waiting if report else None for report in reports],
+        [report.queued_uncached_tokens if report else None for report in reports],
+        [
+            report.queued_uncached_tokens - report.queued_uncached_tokens_yours if report else None
+            for report in reports
+        ],
+    )
 
 
 def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
