@@ -1,0 +1,157 @@
+"""What one request costs the gateway besides its system calls: front door, exchange, worker client.
+
+Real connections without sockets: bytes go in as the event loop would bring them, and what is
+written is dropped. Microseconds of CPU a request, the median of many batches.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import time
+from typing import cast
+
+from radixgate.clock import Clock, SystemClock
+from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
+from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.http_front import FrontConnection
+from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+from radixgate.gateway.worker_http import HttpWorkerClient
+from radixgate.policies.registry import make_policy
+
+BATCH, BATCHES, WORKERS = 200, 60, 2
+ANSWER = json.dumps(
+    {
+        "id": "chatcmpl-0123456789abcdef",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "The fox. " * 9}}],
+        "usage": {"prompt_tokens": 64, "completion_tokens": 20, "total_tokens": 84},
+    }
+).encode()
+WHOLE = (
+    b"HTTP/1.1 200 OK\r\ndate: Sun, 29 Nov 2026 00:00:00 GMT\r\nserver: uvicorn\r\n"
+    b"content-length: %d\r\ncontent-type: application/json\r\n\r\n%b" % (len(ANSWER), ANSWER)
+)
+
+
+class Wire:
+    """A transport that keeps the number of its writes and nothing else."""
+
+    def __init__(self) -> None:
+        self.writes = 0
+
+    def write(self, data: bytes) -> None:
+        self.writes += 1
+
+    def writelines(self, parts: object) -> None:
+        self.writes += 1
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_extra_info(self, name: str) -> None:
+        return None
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Bench:
+    """A client's connection, the gateway's core, and a kept connection to each worker."""
+
+    def __init__(self, gateway: Gateway, clock: Clock) -> None:
+        """The gateway has started, and has no workers yet."""
+        clients = cast(dict[str, HttpWorkerClient], gateway.workers.clients)
+        self._upstream: list[UpstreamConnection] = []
+        for number in range(WORKERS):
+            pool = UpstreamPool(
+                "127.0.0.1",
+                9000 + number,
+                clock=clock,
+                deadlines=gateway._deadlines,
+                max_idle=64,
+                idle_timeout_s=60.0,
+            )
+            clients[f"w{number}"] = HttpWorkerClient(pool, 5.0)
+            connection = UpstreamConnection(pool)
+            connection.connection_made(cast(asyncio.Transport, Wire()))
+            pool.release(connection)
+            self._upstream.append(connection)
+            gateway.fleet.admit(_identity(f"w{number}"))
+            gateway.fleet.set_state(f"w{number}", WorkerState.READY)
+        self.client = Wire()
+        assert gateway._front is not None
+        self._front = FrontConnection(gateway._front)
+        self._front.connection_made(cast(asyncio.Transport, self.client))
+
+    def ask(self, request: bytes, answer: bytes) -> None:
+        """One request in, its answer through whichever connection took it."""
+        self._front.data_received(request)
+        for connection in self._upstream:
+            if connection._listener is not None:
+                connection.data_received(answer)
+
+
+def request_of(characters: int, number: int) -> bytes:
+    """A chat whose last words differ each time; eight prompts take turns."""
+    words = random.Random(number % 8)
+    text = " ".join(f"w{words.randrange(10_000)}" for _ in range(characters // 6))
+    body = {
+        "model": "mock",
+        "messages": [{"role": "user", "content": f"{text} {number:012d}"}],
+        "max_tokens": 64,
+        "temperature": 0.7,
+        "stream": False,
+    }
+    raw = json.dumps(body, separators=(",", ":")).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(raw), raw)
+
+
+def measure(bench: Bench, requests: list[bytes]) -> tuple[float, float]:
+    """Median and 10th percentile of the batches, microseconds a request."""
+    laps = []
+    for _ in range(BATCHES):
+        began = time.thread_time()
+        for request in requests:
+            bench.ask(request, WHOLE)
+        laps.append((time.thread_time() - began) * 1e6 / len(requests))
+    assert bench.client.writes == BATCHES * len(requests)
+    return statistics.median(laps), statistics.quantiles(laps, n=10)[0]
+
+
+def _identity(name: str) -> WorkerIdentity:
+    return WorkerIdentity(
+        id=name,
+        url=f"http://{name}",
+        kind="http",
+        model="mock",
+        mirror=MirrorKey("mock", "bytes", 0),
+        capacity_tokens=100_000,
+        weights_id="mock",
+        instance_id="",
+        reports_kv=False,
+    )
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--policies", default="round_robin,cache_aware,kv_cost")
+    for policy in parser.parse_args().policies.split(","):
+        for name, characters in (("small", 50), ("big", 100_000)):
+            clock, rng = SystemClock(), random.Random(0)
+            config = GatewayConfig(policy=policy, port=0)
+            gateway = Gateway(config, make_policy(policy, clock, rng), clock, rng)
+            await gateway.start()
+            requests = [request_of(characters, number) for number in range(BATCH)]
+            median, low = measure(Bench(gateway, clock), requests)
+            print(f"{name:<6} {policy:<12} p50 {median:>6.1f} us   p10 {low:>6.1f} us")
+            await gateway.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
