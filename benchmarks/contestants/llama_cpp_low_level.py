@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import llama_cpp
 import numpy as np
-from task_loop import Result, Task, answer_tasks, now
+from task_loop import Result, Task, answer_tasks, now, take_stdout
 
 _BATCH = 512  # tokens
 _SEQUENCES = 40
@@ -98,11 +98,12 @@ class Engine:
 
 
 def main() -> None:
+    results = take_stdout()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    answer_tasks(Engine(args.model, args.threads).answer)
+    answer_tasks(Engine(args.model, args.threads).answer, results)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 from array import array
 
-from task_loop import Result, Task, answer_tasks, now
+from task_loop import Result, Task, answer_tasks, now, take_stdout
 
 from radixgate.clock import SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
@@ -59,6 +59,7 @@ async def play(engine: Engine, task: Task) -> Result:
 
 
 def main() -> None:
+    results = take_stdout()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--threads", type=int, default=2)
@@ -83,7 +84,7 @@ def main() -> None:
         engine.start()
 
     loop.run_until_complete(begin())
-    answer_tasks(lambda task: loop.run_until_complete(play(engine, task)))
+    answer_tasks(lambda task: loop.run_until_complete(play(engine, task)), results)
     engine.stop()
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import TextIO
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ class Result:
         return cls(Span(**found["total"]), Span(**found["decode"]), found["computed_prompt_tokens"])
 
 
-def answer_tasks(answer: Callable[[Task], Result]) -> None:
-    """Until stdin ends. Whatever else is printed goes to stderr."""
+def take_stdout() -> TextIO:
+    """Where results go from now on. Whatever libraries print goes to stderr."""
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    return results
+
+
+def answer_tasks(answer: Callable[[Task], Result], results: TextIO) -> None:
+    """Until stdin ends."""
     print("ready", file=results, flush=True)
     for line in sys.stdin:
         result = answer(Task(**json.loads(line)))

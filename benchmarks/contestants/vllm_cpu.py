@@ -6,10 +6,11 @@ python vllm_cpu.py --model FOLDER     (a Hugging Face folder; engine_mix.py writ
 import argparse
 import os
 
-from task_loop import Result, Span, Task, answer_tasks, now
+from task_loop import Result, Span, Task, answer_tasks, now, take_stdout
 
 
 def main() -> None:
+    results = take_stdout()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--threads", type=int, default=2)
@@ -58,7 +59,7 @@ def main() -> None:
         whole, _ = generate(task, task.new_tokens)
         return Result(total, whole - first, computed)
 
-    answer_tasks(answer)
+    answer_tasks(answer, results)
 
 
 if __name__ == "__main__":
