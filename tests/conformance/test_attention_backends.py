@@ -162,7 +162,7 @@ def test_pages_beyond_the_context_are_not_read(backend: Backend) -> None:
 
 @backends
 @pytest.mark.slow
-@settings(max_examples=2 if INTERPRETED else 60, deadline=None)
+@settings(max_examples=2 if INTERPRETED else 20, deadline=None)
 @given(data=st.data())
 def test_any_mix_of_chunks(backend: Backend, data: st.DataObject) -> None:
     variant = data.draw(st.sampled_from(list(VARIANTS)), "variant")
