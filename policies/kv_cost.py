@@ -40,8 +40,7 @@ class KvCostConfig:
     )
     kv_cost_crowd_weight: float = knob(
         2.0,
-        help="kv_cost: and so much more at a worker with twice the average of the requests, less "
-        "where there are fewer",
+        help="kv_cost: and so much more at a worker with twice the average of the requests",
     )
     kv_cost_pressure_s: float = knob(
         5.0, help="kv_cost: what a wholly full KV pool costs; from 90 % on in proportion", unit="s"
@@ -111,7 +110,7 @@ class KvCost:
         stall, crowd = self._config.kv_cost_stall_weight, self._config.kv_cost_crowd_weight
         crowd /= mean + _FEW
         return [
-            max(1.0, 1.0 + stall * min(mean, _IDLE * count) + crowd * (count - mean))
+            1.0 + stall * min(mean, _IDLE * count) + crowd * max(0.0, count - mean)
             for count in requests
         ]
 
