@@ -9,6 +9,7 @@ import torch
 from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.batch import ForwardBatch, KvPool
 from radixgate.worker.checkpoint import tensor_shapes
+from radixgate.worker.kernels import Kernels
 from radixgate.worker.llama import Llama
 from radixgate.worker.model_config import ModelConfig
 
@@ -92,6 +93,7 @@ class PagedWorld:
         pages: int = 64,
         dtype: torch.dtype = torch.float32,
         seed: int = 0,
+        kernels: Kernels | None = None,
     ) -> None:
         pool = KvPool.allocate(
             layers=config.layers,
@@ -103,7 +105,7 @@ class PagedWorld:
         unwritten = (*pool.key_scales, *pool.value_scales) or (*pool.keys, *pool.values)
         for stored in unwritten:
             stored.fill_(torch.nan)
-        self._model = Llama(config, weights)
+        self._model = Llama(config, weights, kernels)
         self._attention = make_attention(pool)
         self._page_size = page_size
         self._free = list(range(pages))
