@@ -22,6 +22,10 @@ def native_or_skip() -> NativeLibrary:
     return found
 
 
+def has_native() -> bool:
+    return not isinstance(_native(), str)
+
+
 def flags_for(machine: str) -> list[str]:
     """Every warning of our own an error, as nobody sees it otherwise."""
     return [*(flag.replace("=native", f"={machine}") for flag in FLAGS), "-Werror"]
