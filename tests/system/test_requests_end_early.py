@@ -63,7 +63,7 @@ async def test_g02_a_client_that_leaves_stops_the_engine(
 
 
 async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> None:
-    one, ten = generate(fleet, "req-1"), generate(fleet, "req-10", max_new_tokens=60)
+    one, ten = generate(fleet, "req-1"), generate(fleet, "req-10", max_new_tokens=600)
     await running(fleet, 2)
     status, _, _ = await fleet.post("/abort_request", {"rid": "req-1"})
     assert status == 200
@@ -72,12 +72,12 @@ async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> No
     assert status == 200
     assert answer["meta_info"]["finish_reason"]["type"] == "abort"  # type: ignore[index]
     status, answer = await ten
-    assert answer["meta_info"]["completion_tokens"] == 60  # type: ignore[index]
+    assert answer["meta_info"]["completion_tokens"] == 600  # type: ignore[index]
     await idle(fleet)
 
 
 async def test_w03_a_live_rid_is_refused_and_a_finished_one_used_again(fleet: LiveFleet) -> None:
-    first = generate(fleet, "dup", max_new_tokens=80)
+    first = generate(fleet, "dup", max_new_tokens=1500)
     await running(fleet, 1)
     status, answer = await generate(fleet, "dup")
     assert status in (400, 409), answer
