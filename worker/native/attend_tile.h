@@ -7,7 +7,7 @@
 
 namespace rg {
 
-constexpr int MOST_QUERIES = 192;   // of one tile, unless the heads of one row are more
+constexpr int MOST_QUERIES = 192;  // of one tile, unless the heads of one row are more
 
 // What is known of one query after some tokens: the largest score, the sum of the weights
 // e^(score - largest), and the weighted sum of the values beside it.
@@ -29,9 +29,9 @@ struct Scratch {
 };
 
 #if defined(RG_AVX512)
-constexpr int SCORED = 12;   // queries whose scores are kept in registers, two vectors each
-constexpr int WEIGHED = 6;   // queries whose outputs are
-constexpr int PARTS = 4;     // vectors of an output at once
+constexpr int SCORED = 12;  // queries whose scores are kept in registers, two vectors each
+constexpr int WEIGHED = 6;  // queries whose outputs are
+constexpr int PARTS = 4;    // vectors of an output at once
 #else
 constexpr int SCORED = 6;
 constexpr int WEIGHED = 6;
@@ -58,7 +58,8 @@ inline void score(const float* queries, int width, const float* keys, float* sco
 }
 
 template <int Q>
-inline void score_rest(int rest, const float* queries, int width, const float* keys, float* scores) {
+inline void score_rest(int rest, const float* queries, int width, const float* keys,
+                       float* scores) {
     if constexpr (Q > 0) {
         if (rest == Q) return score<Q>(queries, width, keys, scores);
         score_rest<Q - 1>(rest, queries, width, keys, scores);
@@ -86,7 +87,8 @@ inline void weigh(const float* weights, const float* values, int width, int toke
 }
 
 template <int Q>
-inline void weigh_all(const float* weights, const float* values, int width, int tokens, float* out) {
+inline void weigh_all(const float* weights, const float* values, int width, int tokens,
+                      float* out) {
     int i = 0;
     for (; i + PARTS * W <= width; i += PARTS * W)
         weigh<Q, PARTS>(weights, values + i, width, tokens, out + i);
@@ -94,8 +96,8 @@ inline void weigh_all(const float* weights, const float* values, int width, int 
 }
 
 template <int Q>
-inline void weigh_rest(
-    int rest, const float* weights, const float* values, int width, int tokens, float* out) {
+inline void weigh_rest(int rest, const float* weights, const float* values, int width, int tokens,
+                       float* out) {
     if constexpr (Q > 0) {
         if (rest == Q) return weigh_all<Q>(weights, values, width, tokens, out);
         weigh_rest<Q - 1>(rest, weights, values, width, tokens, out);
@@ -125,7 +127,8 @@ inline Softmax weights_of(float* scores, int tokens, int seen) {
 }
 
 // Adds a segment's result to what came before it.
-inline void merge(Softmax& total, float* out, const Softmax& part, const float* part_out, int width) {
+inline void merge(Softmax& total, float* out, const Softmax& part, const float* part_out,
+                  int width) {
     const float largest = part.largest > total.largest ? part.largest : total.largest;
     const float old_share = std::exp(total.largest - largest);
     const float new_share = std::exp(part.largest - largest);
@@ -139,15 +142,16 @@ inline void merge(Softmax& total, float* out, const Softmax& part, const float* 
 // results in scratch.parts and scratch.part; a query that sees none gets a sum of 0. What is wanted
 // `next` is fetched on the way.
 template <class T, class Seen>
-void attend_segment(Stored<T> keys, Stored<T> values, const Place& place, const Place& next, int queries, Seen seen,
-                    Scratch& scratch) {
+void attend_segment(Stored<T> keys, Stored<T> values, const Place& place, const Place& next,
+                    int queries, Seen seen, Scratch& scratch) {
     const int width = padded(keys.dim), tokens = place.tokens;
     Fetcher<T> fetcher(keys, values, next);
     for (int t = 0; t < tokens; t += TURNED) {
         read_turned(keys, place, t, scratch.keys, fetcher);
         int q = 0;
         for (; q + SCORED <= queries; q += SCORED)
-            score<SCORED>(scratch.queries + q * width, width, scratch.keys, scratch.scores + q * SEGMENT + t);
+            score<SCORED>(scratch.queries + q * width, width, scratch.keys,
+                          scratch.scores + q * SEGMENT + t);
         score_rest<SCORED - 1>(queries - q, scratch.queries + q * width, width, scratch.keys,
                                scratch.scores + q * SEGMENT + t);
     }
@@ -165,8 +169,8 @@ void attend_segment(Stored<T> keys, Stored<T> values, const Place& place, const 
     for (; q + WEIGHED <= queries; q += WEIGHED)
         weigh_all<WEIGHED>(scratch.scores + q * SEGMENT, scratch.values, width, tokens,
                            scratch.part + q * width);
-    weigh_rest<WEIGHED - 1>(queries - q, scratch.scores + q * SEGMENT, scratch.values, width, tokens,
-                            scratch.part + q * width);
+    weigh_rest<WEIGHED - 1>(queries - q, scratch.scores + q * SEGMENT, scratch.values, width,
+                            tokens, scratch.part + q * width);
 }
 
 }  // namespace rg

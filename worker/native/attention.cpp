@@ -13,6 +13,13 @@ namespace {
 // Fewer rows than this are stored by one thread: waking the others takes longer.
 constexpr int STORED_ALONE = 64;
 
+// A vector that lies across two cache lines takes twice as long to load.
+constexpr std::align_val_t ALIGNED{64};
+
+struct FreeAligned {
+    void operator()(float* memory) const { operator delete[](memory, ALIGNED); }
+};
+
 class Attention {
 public:
     Attention(int heads, int kv_heads, int dim)
@@ -26,7 +33,8 @@ public:
         Planner planner(plan_, group());
         for (int64_t i = 0; i < sequences; i++) {
             const int rows = static_cast<int>(row_starts[i + 1] - row_starts[i]);
-            planner.chunk(static_cast<int>(row_starts[i]), rows, static_cast<int>(contexts[i]), tables[i]);
+            planner.chunk(static_cast<int>(row_starts[i]), rows, static_cast<int>(contexts[i]),
+                          tables[i]);
         }
         planner.finish();
         const size_t results = static_cast<size_t>(plan_.segment_results) * heads_;
@@ -36,8 +44,8 @@ public:
 
     // q, k and v are rows of [heads][dim] with a stride each; out is [rows][heads][dim].
     template <class T>
-    void run(Stored<T> keys, Stored<T> values, const float* q, int64_t q_stride,
-             const float* k, int64_t k_stride, const float* v, int64_t v_stride, float* out) {
+    void run(Stored<T> keys, Stored<T> values, const float* q, int64_t q_stride, const float* k,
+             int64_t k_stride, const float* v, int64_t v_stride, float* out) {
         const int rows = static_cast<int>(plan_.slots.size());
         const int split = static_cast<int>(plan_.split_rows.size());
         const int threads = omp_get_max_threads();
@@ -76,8 +84,8 @@ private:
     // The threads share the items out among them as they go. The heads of a token lie together, so
     // where there is enough to do one thread takes them all.
     template <class T>
-    void attend_all(Stored<T> keys, Stored<T> values, std::atomic<int>& claimed, const float* q, int64_t q_stride,
-                    float* out, Scratch& scratch) {
+    void attend_all(Stored<T> keys, Stored<T> values, std::atomic<int>& claimed, const float* q,
+                    int64_t q_stride, float* out, Scratch& scratch) {
         const int tasks = static_cast<int>(plan_.items.size()) * kv_heads_;
         const int grain = tasks > 8 * kv_heads_ * omp_get_num_threads() ? kv_heads_ : 1;
         int place = 0, end = 0;
@@ -94,7 +102,8 @@ private:
         while (task.item) {
             const Task following = claim();
             take_queries(task, q, q_stride, scratch.queries);
-            for (int first = task.item->first_token; first < task.item->end_token; first += SEGMENT) {
+            for (int first = task.item->first_token; first < task.item->end_token;
+                 first += SEGMENT) {
                 if (first + SEGMENT < task.item->end_token)
                     locate(task, first + SEGMENT - task.item->first_token, next);
                 else
@@ -120,8 +129,8 @@ private:
     }
 
     template <class T>
-    void attend(Stored<T> keys, Stored<T> values, const Task& task, int first, const Place& here, const Place& next,
-                Scratch& scratch) {
+    void attend(Stored<T> keys, Stored<T> values, const Task& task, int first, const Place& here,
+                const Place& next, Scratch& scratch) {
         const int* rows = &plan_.rows[task.item->first_row];
         const int queries = task.item->rows * group();
         const auto seen = [&](int query) { return plan_.limits[rows[query / group()]] - first; };
@@ -167,7 +176,8 @@ private:
             const int row = rows[query / group()], head = kv_head * group() + query % group();
             const size_t place = static_cast<size_t>(plan_.parts[row] + segment) * heads_ + head;
             parts_[place] = scratch.parts[query];
-            std::memcpy(&part_outs_[place * width_], scratch.part + query * width_, sizeof(float) * width_);
+            std::memcpy(&part_outs_[place * width_], scratch.part + query * width_,
+                        sizeof(float) * width_);
         }
     }
 
@@ -185,7 +195,9 @@ private:
         }
     }
 
-    int64_t out_offset(int row, int head) const { return (static_cast<int64_t>(row) * heads_ + head) * dim_; }
+    int64_t out_offset(int row, int head) const {
+        return (static_cast<int64_t>(row) * heads_ + head) * dim_;
+    }
 
     void finish(const Softmax& total, const float* from, float* to) const {
         for (int i = 0; i < dim_; i++) to[i] = from[i] / total.sum;
@@ -194,9 +206,10 @@ private:
     void ensure_scratch(int threads) {
         const size_t queries = std::max(MOST_QUERIES, group());
         const size_t wide = queries * width_, turned = static_cast<size_t>(width_) * TURNED;
-        const size_t each = 3 * wide + queries * SEGMENT + turned + static_cast<size_t>(SEGMENT) * width_;
+        const size_t each =
+            3 * wide + queries * SEGMENT + turned + static_cast<size_t>(SEGMENT) * width_;
         while (static_cast<int>(scratches_.size()) < threads) {
-            memory_.push_back(std::make_unique<float[]>(each));
+            memory_.emplace_back(new (ALIGNED) float[each]);
             softmaxes_.push_back(std::make_unique<Softmax[]>(2 * queries));
             float* next = memory_.back().get();
             const auto take = [&](size_t floats) { return (next += floats) - floats; };
@@ -211,10 +224,10 @@ private:
 
     const int heads_, kv_heads_, dim_, width_;
     Plan plan_;
-    std::vector<Softmax> parts_;    // of split rows: [segments][heads]
-    std::vector<float> part_outs_;  // beside it: [segments][heads][width]
+    std::vector<Softmax> parts_;      // of split rows: [segments][heads]
+    std::vector<float> part_outs_;    // beside it: [segments][heads][width]
     std::vector<Scratch> scratches_;  // one a thread
-    std::vector<std::unique_ptr<float[]>> memory_;
+    std::vector<std::unique_ptr<float[], FreeAligned>> memory_;
     std::vector<std::unique_ptr<Softmax[]>> softmaxes_;
 };
 
@@ -230,18 +243,21 @@ void* rg_attention_new(int64_t heads, int64_t kv_heads, int64_t dim) {
 void rg_attention_free(void* attention) { delete static_cast<rg::Attention*>(attention); }
 
 // 0, or 1 if there is not enough memory.
-int rg_attention_plan(void* attention, int64_t sequences, const int64_t* row_starts, const int64_t* contexts,
-                      const int64_t* const* tables, int64_t page_size, const int64_t* slots) try {
-    static_cast<rg::Attention*>(attention)->plan(sequences, row_starts, contexts, tables, page_size, slots);
+int rg_attention_plan(void* attention, int64_t sequences, const int64_t* row_starts,
+                      const int64_t* contexts, const int64_t* const* tables, int64_t page_size,
+                      const int64_t* slots) try {
+    static_cast<rg::Attention*>(attention)->plan(sequences, row_starts, contexts, tables, page_size,
+                                                 slots);
     return 0;
 } catch (const std::bad_alloc&) {
     return 1;
 }
 
 // `kind` of the pool: 0 float, 1 half, 2 int8 with scales. 0, or 1 if there is not enough memory.
-int rg_attention_run(void* attention, int kind, int kv_heads, int dim, void* keys, void* values, float* key_scales,
-                     float* value_scales, const float* q, int64_t q_stride, const float* k, int64_t k_stride,
-                     const float* v, int64_t v_stride, float* out) try {
+int rg_attention_run(void* attention, int kind, int kv_heads, int dim, void* keys, void* values,
+                     float* key_scales, float* value_scales, const float* q, int64_t q_stride,
+                     const float* k, int64_t k_stride, const float* v, int64_t v_stride,
+                     float* out) try {
     auto& a = *static_cast<rg::Attention*>(attention);
     const auto run = [&](auto* typed) {
         using T = std::remove_pointer_t<decltype(typed)>;

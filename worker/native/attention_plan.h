@@ -18,23 +18,23 @@ constexpr int TILE_ROWS = 32;
 
 // Some rows of the batch over some tokens; done once for each KV head.
 struct Item {
-    int first_row;    // in Plan::rows
+    int first_row;  // in Plan::rows
     int rows;
     int first_token;  // a multiple of SEGMENT
     int end_token;
-    int first_page;   // in Plan::pages: the page of token 0
-    bool whole;       // all the rows see: the result is final
+    int first_page;  // in Plan::pages: the page of token 0
+    bool whole;      // all the rows see: the result is final
 };
 
 struct Plan {
     int page_size = 1;
-    std::vector<int64_t> slots;     // where each row of the batch is stored
-    std::vector<int> limits;        // tokens each row of the batch sees
-    std::vector<int> parts;         // index of the row's first segment result; -1: none are kept
-    std::vector<int64_t> pages;     // all page tables, end to end
-    std::vector<int> rows;          // rows of the batch, item by item
-    std::vector<Item> items;        // the largest first
-    std::vector<int> split_rows;    // rows whose segments have to be merged
+    std::vector<int64_t> slots;   // where each row of the batch is stored
+    std::vector<int> limits;      // tokens each row of the batch sees
+    std::vector<int> parts;       // index of the row's first segment result; -1: none are kept
+    std::vector<int64_t> pages;   // all page tables, end to end
+    std::vector<int> rows;        // rows of the batch, item by item
+    std::vector<Item> items;      // the largest first
+    std::vector<int> split_rows;  // rows whose segments have to be merged
     int segment_results = 0;
 
     void clear() {
@@ -63,9 +63,8 @@ public:
 
     void finish() {
         for (const Shared& shared : shared_) add_shared(shared);
-        std::stable_sort(plan_.items.begin(), plan_.items.end(), [](const Item& a, const Item& b) {
-            return cost(a) > cost(b);
-        });
+        std::stable_sort(plan_.items.begin(), plan_.items.end(),
+                         [](const Item& a, const Item& b) { return cost(a) > cost(b); });
     }
 
 private:

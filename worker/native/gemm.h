@@ -18,7 +18,7 @@ constexpr int PANEL = 2 * W;  // columns of a weight that lie together
 struct Output {
     float* data;
     int64_t stride;
-    int columns;  // of `data`: half of the weight's rows if GATED
+    int columns;        // of `data`: half of the weight's rows if GATED
     const float* bias;  // or null
     int finish;
 

@@ -11,7 +11,8 @@ constexpr int MOST_ROWS = 6;
 #endif
 
 template <int M>
-void multiply(const float* x, int64_t stride, const float* panel, int depth, const Output& out, int row, int place) {
+void multiply(const float* x, int64_t stride, const float* panel, int depth, const Output& out,
+              int row, int place) {
     vf sums[M][2] = {};
     for (int k = 0; k < depth; k++) {
         const vf first = load(panel + k * PANEL), second = load(panel + k * PANEL + W);
@@ -34,7 +35,8 @@ int64_t rg_panel_columns() { return rg::PANEL; }
 
 // A weight [rows][depth] into panels [depth][PANEL], missing columns as zeros. With `second` the
 // panels hold W rows of each: see GATED.
-void rg_pack_f32(const float* weight, const float* second, int64_t rows, int64_t depth, float* packed) {
+void rg_pack_f32(const float* weight, const float* second, int64_t rows, int64_t depth,
+                 float* packed) {
     const int64_t each = second ? rg::W : rg::PANEL, panels = (rows + each - 1) / each;
 #pragma omp parallel for schedule(static)
     for (int64_t panel = 0; panel < panels; panel++)
@@ -47,8 +49,9 @@ void rg_pack_f32(const float* weight, const float* second, int64_t rows, int64_t
         }
 }
 
-void rg_linear_f32(const float* x, int64_t x_stride, int64_t rows, int64_t depth, const float* packed, float* data,
-                   int64_t stride, int64_t columns, const float* bias, int finish) {
+void rg_linear_f32(const float* x, int64_t x_stride, int64_t rows, int64_t depth,
+                   const float* packed, float* data, int64_t stride, int64_t columns,
+                   const float* bias, int finish) {
     const rg::Output out{data, stride, static_cast<int>(columns), bias, finish};
     rg::for_all_tiles(rows, out.panels(), [&](int place, int first, int count) {
         const float* panel = packed + static_cast<int64_t>(place) * depth * rg::PANEL;

@@ -19,12 +19,14 @@ constexpr int MOST_ROWS = 2;
 
 // Sums over all blocks for M rows and W columns; `stride` is in blocks.
 template <int M>
-void sum_blocks(const Activations* x, int64_t stride, const Packed4* weights, int blocks, vf (&sums)[M]) {
+void sum_blocks(const Activations* x, int64_t stride, const Packed4* weights, int blocks,
+                vf (&sums)[M]) {
     for (int b = 0; b < blocks; b++, weights++, x++) {
         SmallSums small[M];
 #pragma GCC unroll 4
         for (int group = 0; group < 4; group++) {
-            const vb both = load_bytes(weights->q[group]), low = low_bits(both), high = high_bits(both);
+            const vb both = load_bytes(weights->q[group]), low = low_bits(both),
+                     high = high_bits(both);
 #pragma GCC unroll 16
             for (int m = 0; m < M; m++) {
                 small[m].add(low, four_bytes(x[m * stride].a + 4 * group));
@@ -42,7 +44,8 @@ void sum_blocks(const Activations* x, int64_t stride, const Packed4* weights, in
 }
 
 template <int M>
-void sum_blocks(const Activations* x, int64_t stride, const Packed8* weights, int blocks, vf (&sums)[M]) {
+void sum_blocks(const Activations* x, int64_t stride, const Packed8* weights, int blocks,
+                vf (&sums)[M]) {
     for (int b = 0; b < blocks; b++, weights++, x++) {
         WideSums wide[M];
 #pragma GCC unroll 8
@@ -70,14 +73,16 @@ void pack(const Raw* weight, const Raw* second, int64_t rows, int64_t blocks, Pa
             const int64_t row = panel * each + (other ? column - W : column);
             for (int64_t b = 0; b < blocks; b++) {
                 Packed& to = packed[(panel * 2 + column / W) * blocks + b];
-                const Raw* from = row < rows ? (other ? second : weight) + row * blocks + b : nullptr;
+                const Raw* from =
+                    row < rows ? (other ? second : weight) + row * blocks + b : nullptr;
                 pack_column(to, column % W, from ? *from : Raw{});
             }
         }
 }
 
 template <class Packed>
-void linear(const float* x, int64_t x_stride, int64_t rows, int64_t blocks, const Packed* packed, const Output& out) {
+void linear(const float* x, int64_t x_stride, int64_t rows, int64_t blocks, const Packed* packed,
+            const Output& out) {
     // Kept from call to call by the calling thread; as large as its largest product.
     static thread_local std::vector<Activations> kept;
     if (static_cast<int64_t>(kept.size()) < rows * blocks) kept.resize(rows * blocks);
@@ -93,7 +98,8 @@ void linear(const float* x, int64_t x_stride, int64_t rows, int64_t blocks, cons
             vf left[height] = {}, right[height] = {};
             sum_blocks<height>(from, blocks, weights, blocks, left);
             sum_blocks<height>(from, blocks, weights + blocks, blocks, right);
-            for (int m = 0; m < height; m++) finish_row(out, first + start + m, panel, left[m], right[m]);
+            for (int m = 0; m < height; m++)
+                finish_row(out, first + start + m, panel, left[m], right[m]);
         });
     });
 }
@@ -109,19 +115,21 @@ int64_t rg_quant_panel_bytes(int bits, int64_t depth) {
 }
 
 // A weight [rows][depth / 32] of blocks into panels; with `second` as rg_pack_f32 does.
-void rg_pack_quant(int bits, const void* weight, const void* second, int64_t rows, int64_t depth, void* packed) {
+void rg_pack_quant(int bits, const void* weight, const void* second, int64_t rows, int64_t depth,
+                   void* packed) {
     const int64_t blocks = depth / rg::BLOCK;
     if (bits == 4)
-        rg::pack(static_cast<const rg::Q4_1*>(weight), static_cast<const rg::Q4_1*>(second), rows, blocks,
-                 static_cast<rg::Packed4*>(packed));
+        rg::pack(static_cast<const rg::Q4_1*>(weight), static_cast<const rg::Q4_1*>(second), rows,
+                 blocks, static_cast<rg::Packed4*>(packed));
     else
-        rg::pack(static_cast<const rg::Q8_0*>(weight), static_cast<const rg::Q8_0*>(second), rows, blocks,
-                 static_cast<rg::Packed8*>(packed));
+        rg::pack(static_cast<const rg::Q8_0*>(weight), static_cast<const rg::Q8_0*>(second), rows,
+                 blocks, static_cast<rg::Packed8*>(packed));
 }
 
 // 0, or 1 if there is not enough memory.
-int rg_linear_quant(int bits, const float* x, int64_t x_stride, int64_t rows, int64_t depth, const void* packed,
-                    float* data, int64_t stride, int64_t columns, const float* bias, int finish) try {
+int rg_linear_quant(int bits, const float* x, int64_t x_stride, int64_t rows, int64_t depth,
+                    const void* packed, float* data, int64_t stride, int64_t columns,
+                    const float* bias, int finish) try {
     const rg::Output out{data, stride, static_cast<int>(columns), bias, finish};
     const int64_t blocks = depth / rg::BLOCK;
     if (bits == 4)

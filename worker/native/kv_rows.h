@@ -84,13 +84,14 @@ struct Place {
     int head = 0;
 };
 
-// Brings what is wanted next into the second-level cache, a little at a time: pages lie anywhere, so
-// the processor cannot foresee them. (Into the first level they would take all the places for reads
-// under way, and what is being computed would wait for them.)
+// Brings what is wanted next into the second-level cache, a little at a time: pages lie anywhere,
+// so the processor cannot foresee them. (Into the first level they would take all the places for
+// reads under way, and what is being computed would wait for them.)
 template <class T>
 class Fetcher {
 public:
-    Fetcher(Stored<T> keys, Stored<T> values, const Place& next) : keys_(keys), values_(values), next_(next) {}
+    Fetcher(Stored<T> keys, Stored<T> values, const Place& next)
+        : keys_(keys), values_(values), next_(next) {}
 
     // (GCC takes a function that only prefetches for one without effect, and drops the call.)
     [[gnu::always_inline]] void fetch(int tokens) {
@@ -106,7 +107,8 @@ private:
     [[gnu::always_inline]] void fetch_row(const Stored<T>& side, int64_t slot) {
         constexpr int LINE = 64;
         const char* row = reinterpret_cast<const char*>(side.row(slot, next_.head));
-        for (int i = 0; i < side.dim * static_cast<int>(sizeof(T)); i += LINE) __builtin_prefetch(row + i, 0, 2);
+        for (int i = 0; i < side.dim * static_cast<int>(sizeof(T)); i += LINE)
+            __builtin_prefetch(row + i, 0, 2);
         if (sizeof(T) == 1) __builtin_prefetch(side.scales + slot * side.heads + next_.head, 0, 2);
     }
 
@@ -126,17 +128,19 @@ inline void read_rows(Stored<T> from, const Place& place, float* to, Fetcher<T>&
     }
 }
 
-// The keys of TURNED tokens from `start` on, turned: to [padded(dim)][TURNED]. Columns past the last
-// token are zeros, so that nothing that was never written is read.
+// The keys of TURNED tokens from `start` on, turned: to [padded(dim)][TURNED]. Columns past the
+// last token are zeros, so that nothing that was never written is read.
 template <class T>
-inline void read_turned(Stored<T> from, const Place& place, int start, float* to, Fetcher<T>& fetcher) {
+inline void read_turned(Stored<T> from, const Place& place, int start, float* to,
+                        Fetcher<T>& fetcher) {
     for (int i = 0; i < padded(from.dim); i += W)
         for (int first = 0; first < TURNED; first += W) {
             const int64_t* slots = place.slots + start + first;
             const int count = place.tokens - start - first;
             vf tile[W];
 #pragma GCC unroll 16
-            for (int t = 0; t < W; t++) tile[t] = t < count ? read_part(from, slots[t], place.head, i) : vf{};
+            for (int t = 0; t < W; t++)
+                tile[t] = t < count ? read_part(from, slots[t], place.head, i) : vf{};
             transpose(tile);
 #pragma GCC unroll 16
             for (int j = 0; j < W; j++) store(to + (i + j) * TURNED + first, tile[j]);

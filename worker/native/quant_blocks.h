@@ -47,7 +47,8 @@ inline void pack_column(Packed4& to, int column, const Q4_1& from) {
 
 inline void pack_column(Packed8& to, int column, const Q8_0& from) {
     to.d[column] = from.d;
-    for (int k = 0; k < BLOCK; k++) to.q[k / 4][4 * column + k % 4] = static_cast<uint8_t>(from.q[k] + 128);
+    for (int k = 0; k < BLOCK; k++)
+        to.q[k / 4][4 * column + k % 4] = static_cast<uint8_t>(from.q[k] + 128);
 }
 
 // One block of one row of activations.
@@ -91,7 +92,9 @@ inline vb four_bytes(const int8_t* from) {
 }
 #elif defined(RG_AVX2)
 using vb = __m256i;
-inline vb load_bytes(const uint8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+inline vb load_bytes(const uint8_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
 inline vb low_bits(vb x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 inline vb high_bits(vb x) { return low_bits(_mm256_srli_epi16(x, 4)); }
 inline vb four_bytes(const int8_t* from) {

@@ -51,16 +51,18 @@ void rg_use_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] int64_t 
 }
 
 // RMSNorm of each row, to `out` with rows end to end.
-void rg_norm(const float* x, int64_t stride, int64_t rows, int64_t size, const float* weight, float eps, float* out) {
+void rg_norm(const float* x, int64_t stride, int64_t rows, int64_t size, const float* weight,
+             float eps, float* out) {
 #pragma omp parallel for schedule(static) if (rows * size > rg::ALONE)
     for (int64_t row = 0; row < rows; row++) {
         const float* from = x + row * stride;
-        rg::scale_row(from, weight, rg::inverse_root_mean_square(from, size, eps), size, out + row * size);
+        rg::scale_row(from, weight, rg::inverse_root_mean_square(from, size, eps), size,
+                      out + row * size);
     }
 }
 
-// Turns the first `heads` vectors of each row in place, all by the row's angles: row r has its dim / 2
-// cosines at cos + r * angle_stride. With `weight` [heads][dim] the vectors are normed before.
+// Turns the first `heads` vectors of each row in place, all by the row's angles: row r has its dim
+// / 2 cosines at cos + r * angle_stride. With `weight` [heads][dim] the vectors are normed before.
 void rg_rotate(float* x, int64_t stride, int64_t rows, int64_t heads, int64_t dim, const float* cos,
                const float* sin, int64_t angle_stride, const float* weight, float eps) {
 #pragma omp parallel for schedule(static) if (rows * heads * dim > rg::ALONE)
@@ -69,7 +71,8 @@ void rg_rotate(float* x, int64_t stride, int64_t rows, int64_t heads, int64_t di
         for (int64_t head = 0; head < heads; head++) {
             float* vector = x + row * stride + head * dim;
             if (weight)
-                rg::scale_row(vector, weight + head * dim, rg::inverse_root_mean_square(vector, dim, eps), dim, vector);
+                rg::scale_row(vector, weight + head * dim,
+                              rg::inverse_root_mean_square(vector, dim, eps), dim, vector);
             rg::turn(vector, cos + angles, sin + angles, dim / 2);
         }
     }
