@@ -13,17 +13,22 @@ from dataclasses import dataclass
 
 import torch
 
-from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import ForwardBatch, KvPool
-from radixgate.worker.llama import Llama
+from radixgate.worker.compute import choose_compute
+from radixgate.worker.config import ATTENTION_BACKENDS, KV_CACHE_DTYPES, WEIGHTS, EngineConfig
 from radixgate.worker.model_store import DEFAULT_CACHE_DIR, open_model
 
 
 class Bench:
     """A model, a pool of randomly dealt pages, and random prompts."""
 
-    def __init__(self, model_path: str, *, page_size: int, max_tokens: int, seed: int) -> None:
-        stored = open_model(model_path, DEFAULT_CACHE_DIR)
+    def __init__(self, settings: EngineConfig, *, max_tokens: int, shared: int, seed: int) -> None:
+        """`shared` tokens at the start are common to all sequences, as far as pages go."""
+        compute = choose_compute(settings, DEFAULT_CACHE_DIR)
+        stored = open_model(settings.model_path, DEFAULT_CACHE_DIR)
+        page_size = settings.page_size
+        self.about = f"{compute.backend}, {compute.arithmetic.weights} weights, "
+        self.about += f"KV in {compute.arithmetic.kv}"
         self.config = stored.config
         self._page_size = page_size
         pages = max_tokens // page_size
@@ -32,18 +37,25 @@ class Bench:
             slots=pages * page_size,
             kv_heads=self.config.kv_heads,
             head_dim=self.config.head_dim,
+            dtype=compute.arithmetic.kv.torch_dtype,
         )
-        self._model = Llama(stored.config, stored.tensors)
-        self._attention = TorchAttention(pool)
+        for stored_kv in (*pool.keys, *pool.values):
+            # Memory that was never written is one page of zeros, which is read too fast.
+            stored_kv.fill_(1)
+        self._model = compute.model(stored)
+        self._attention = compute.attention(pool, self.config.heads)
         self._dealt = list(range(pages))
         random.Random(seed).shuffle(self._dealt)
+        self._shared = self._dealt[: shared // page_size]
         torch.manual_seed(seed)
 
     def batch(self, sequences: int, cached: int, new: int) -> ForwardBatch:
         """`sequences` with `cached` tokens each, `new` more computed in this pass."""
         size, context = self._page_size, cached + new
-        each = -(-context // size)
-        tables = [torch.tensor(self._dealt[i * each : (i + 1) * each]) for i in range(sequences)]
+        shared = self._shared[: cached // size]
+        each = -(-context // size) - len(shared)
+        own = self._dealt[len(self._shared) :]
+        tables = [torch.tensor(shared + own[i * each : (i + 1) * each]) for i in range(sequences)]
         places = torch.arange(cached, context)
         return ForwardBatch(
             token_ids=torch.randint(self.config.vocab_size, (sequences * new,)),
@@ -84,17 +96,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--backend", default="auto", choices=ATTENTION_BACKENDS)
+    parser.add_argument("--kv", default="auto", choices=KV_CACHE_DTYPES)
+    parser.add_argument("--weights", default="fp32", choices=WEIGHTS)
     parser.add_argument("--page-size", type=int, default=16)
     parser.add_argument("--context", type=int, default=600, help="tokens cached while decoding")
+    parser.add_argument("--shared", type=int, default=0, help="of those, common to all sequences")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     tokens = max(2048 + 64, max(args.batches) * (args.context + args.page_size + 1))
-    bench = Bench(args.model, page_size=args.page_size, max_tokens=tokens, seed=args.seed)
+    settings = EngineConfig(
+        model_path=args.model,
+        page_size=args.page_size,
+        attention_backend=args.backend,
+        kv_cache_dtype=args.kv,
+        weights=args.weights,
+    )
+    bench = Bench(settings, max_tokens=tokens, shared=args.shared, seed=args.seed)
     print(
-        f"{args.model}, {args.threads} threads, pages of {args.page_size}, best of {args.repeats}"
+        f"{args.model}, {bench.about}, {args.threads} threads, pages of {args.page_size},"
+        f" best of {args.repeats}"
     )
     for cached, new in ((0, 512), (1536, 512), (512, 64)):
         times = bench.measure(bench.batch(1, cached, new), args.repeats)
