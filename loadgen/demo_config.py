@@ -38,7 +38,7 @@ class DemoConfig:
         help="how long a process may take to start; the first converts the model",
         unit="s",
     )
-    time_limit_s: float = knob(900.0, help="the demo gives up after this", unit="s")
+    time_limit_s: float = knob(360.0, help="the demo gives up after this", unit="s")
 
     def __post_init__(self) -> None:
         for name in _AT_LEAST_ONE:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# On two idle cores it takes about five minutes; a busy machine may take its time.
+# The demo ends itself after six minutes; the rest is for making the environment.
 LIMIT_S = 900
 
 
