@@ -254,8 +254,11 @@ async def test_coordinated_omission_is_told_apart_over_real_sockets() -> None:
     # A busy machine can only add to what the server takes.
     assert run.summary.e2e.min >= 0.099
     assert run.summary.e2e.p50 < 0.2
-    # One after the other: each is done when all before it are, however long a busy machine took.
+    # One after the other: each is done when all before it are, and so much later than was intended.
     done_s = accumulate(latency.e2e_s(record) for record in run.records)
     waited = [end_s - n / 20 for n, end_s in enumerate(done_s)]
     assert sum(waited) / 20 > 0.5
-    assert run.summary.response_e2e.mean == pytest.approx(sum(waited) / 20, rel=0.3)
+    # Between two requests a busy machine may lose time that is no request's service.
+    assert run.summary.response_e2e.mean >= sum(waited) / 20 - 0.02
+    ended = [record.t_last_s - n / 20 for n, record in enumerate(run.records)]
+    assert run.summary.response_e2e.mean == pytest.approx(sum(ended) / 20, abs=0.001)
