@@ -23,6 +23,7 @@ class ClientAnswer:
         "_last_piece",
         "_last_piece_at",
         "_request_id",
+        "_tells_worker",
         "ended",
         "held",
         "sent",
@@ -30,7 +31,10 @@ class ClientAnswer:
         "worker_id",
     )
 
-    def __init__(self, core: Core, client: Downstream, request_id: str) -> None:
+    def __init__(
+        self, core: Core, client: Downstream, request_id: str, *, tells_worker: bool
+    ) -> None:
+        """`tells_worker`: who asks may know where its request went."""
         self.held: HeldAnswer | None = None  # of the attempt under way, or of the last one
         self.sent = False  # the client has seen part of it: nothing can be repeated
         self.ended = False
@@ -38,6 +42,7 @@ class ClientAnswer:
         self._core = core
         self._client = client
         self._request_id = request_id
+        self._tells_worker = tells_worker
         self.started_at = core.clock.now()
         self._first_token: FirstToken | None = None  # looks for it once a stream begins
         self._last_piece = b""
@@ -126,7 +131,7 @@ class ClientAnswer:
             (b"x-request-id", self._request_id.encode()),
             (b"x-radixgate-policy", self._core.policy),
         ]
-        if self.worker_id is not None:
+        if self.worker_id is not None and self._tells_worker:
             headers.append((b"x-radixgate-worker", self.worker_id.encode()))
         return headers
 

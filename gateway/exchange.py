@@ -55,7 +55,7 @@ class Exchange:
         self._head = head
         self._body = body
         self._request_id = head.request_id or core.request_ids.make()
-        self._answer = ClientAnswer(core, client, self._request_id)
+        self._answer = ClientAnswer(core, client, self._request_id, tells_worker=caller.admin)
         self._question: Question | None = None
         self._request: FrontRequest | None = None
         self._reading: asyncio.Task[None] | None = None  # the prompt's tokens

@@ -133,6 +133,15 @@ async def test_the_admin_key_splits_off_the_admin_routes() -> None:
         assert (await gateway.post(CHAT, chat_body(), ADMIN)).status == 200
 
 
+async def test_where_a_request_went_is_an_admin_s_to_know_once_there_are_keys() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=SPLIT) as gateway:
+        name = "x-radixgate-worker"
+        client, admin = [await gateway.post(CHAT, chat_body(), key) for key in (G, ADMIN)]
+        assert (client.header(name), admin.header(name)) == (None, f"127.0.0.1:{worker.port}")
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        assert (await gateway.chat()).header(name) == f"127.0.0.1:{worker.port}"
+
+
 async def test_with_an_admin_key_alone_generations_need_none() -> None:
     rules = GatewayRules(AccessConfig(admin_api_key="ADMIN"))
     async with ScriptedWorker() as worker, small_gateway([worker], rules=rules) as gateway:
