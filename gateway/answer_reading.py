@@ -42,9 +42,28 @@ class _PromptDetails(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
+    """Of chats, completions, embeddings; and under other names of /v1/responses."""
+
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _PromptDetails | None = None
+
+    def counts(self) -> AnswerCounts:
+        details = self.prompt_tokens_details or self.input_tokens_details
+        return AnswerCounts(
+            prompt=self.input_tokens if self.prompt_tokens is None else self.prompt_tokens,
+            cached=None if details is None else details.cached_tokens,
+            completion=(
+                self.output_tokens if self.completion_tokens is None else self.completion_tokens
+            ),
+        )
+
+
+class _Response(msgspec.Struct):
+    usage: _Usage | None = None
 
 
 class _MetaInfo(msgspec.Struct):
@@ -66,16 +85,15 @@ class _Answer(msgspec.Struct):
 
     def counts(self) -> AnswerCounts | None:
         if self.usage is not None:
-            details = self.usage.prompt_tokens_details
-            return AnswerCounts(
-                prompt=self.usage.prompt_tokens,
-                cached=None if details is None else details.cached_tokens,
-                completion=self.usage.completion_tokens,
-            )
+            return self.usage.counts()
         if self.meta_info is not None:
             meta = self.meta_info
             return AnswerCounts(meta.prompt_tokens, meta.cached_tokens, meta.completion_tokens)
         return None
+
+
+# The last event of a stream of /v1/responses is one of these.
+_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
 class _Event(_Answer):
@@ -83,10 +101,17 @@ class _Event(_Answer):
 
     choices: list[_Choice] | None = None
     error: object = None
+    type: object = None  # of the events of /v1/responses
+    response: _Response | None = None
+
+    def counts(self) -> AnswerCounts | None:
+        if self.response is not None and self.response.usage is not None:
+            return self.response.usage.counts()
+        return super().counts()
 
     @property
     def finishes(self) -> bool:
-        if self.error is not None:
+        if self.error is not None or self.type in _LAST_EVENTS:
             return True
         if self.meta_info is not None and self.meta_info.finish_reason is not None:
             return True

@@ -104,7 +104,14 @@ class Asking:
         """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
         values = decode_object(body)
         model = self._model_of(values.get("model"), caller)
-        generation = _PARSERS[path](values)
+        parse = _PARSERS.get(path)
+        if parse is None:
+            raise RequestError(
+                f"{path.decode()} is passed on to http:// workers; those of {model!r:.200} are"
+                f" radixgate's own and have: {', '.join(sorted(map(bytes.decode, _PARSERS)))}",
+                code="unsupported_endpoint",
+            )
+        generation = parse(values)
         if caller.salted:
             generation = replace(generation, salt=_salt(caller, generation.salt))
         first = generation.prompts[0].routing_bytes()

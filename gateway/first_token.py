@@ -21,13 +21,18 @@ class _Choice(msgspec.Struct):
         return any(value for name, value in delta.items() if name != "role")
 
 
+# With these a stream of /v1/responses opens, before there is output.
+_OPENING = ("response.created", "response.queued", "response.in_progress")
+
+
 class _Event(msgspec.Struct):
     choices: list[_Choice] | None = None
     error: object = None
+    type: object = None
 
     @property
     def has_output(self) -> bool:
-        if self.error is not None:
+        if self.error is not None or self.type in _OPENING:
             return False
         # Events of another form than OpenAI's (SGLang's own) come only with output.
         return self.choices is None or any(choice.has_output for choice in self.choices)

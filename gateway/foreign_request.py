@@ -84,6 +84,22 @@ class _Native(_Common, frozen=True):
     sampling_params: _Sampling | list[_Sampling] | None = None
 
 
+class _Embeddings(_Common, frozen=True, kw_only=True):
+    input: str | list[object]
+
+
+class _Rerank(_Common, frozen=True, kw_only=True):
+    query: str
+
+
+class _Response(_OpenAi, frozen=True, kw_only=True):
+    input: str | list[object] = ""
+    instructions: str | None = None
+    tools: list[Raw] | None = None
+    previous_response_id: object = None
+    conversation: object = None
+
+
 def read_foreign(path: bytes, body: bytes) -> ForeignRequest:
     """Raises RequestError naming the field at fault. About 3 us besides the prompt's bytes."""
     try:
@@ -119,23 +135,56 @@ def _read_native(body: bytes) -> ForeignRequest:
     return _request(read, _prompt_bytes(read.input_ids or (), "input_ids"))
 
 
+def _read_embeddings(body: bytes) -> ForeignRequest:
+    read = _decode_embeddings(body)
+    return _request(read, _prompt_bytes(read.input, "input"))
+
+
+def _read_rerank(body: bytes) -> ForeignRequest:
+    read = _decode_rerank(body)
+    return _request(read, _prompt_bytes(read.query, "query"))
+
+
+def _read_response(body: bytes) -> ForeignRequest:
+    """A stored conversation is named, not sent: whoever answered it before is asked again."""
+    read = _decode_response(body)
+    pieces = [] if read.tools is None else [*map(bytes, read.tools), MESSAGE_END]
+    pieces += message_pieces("system", read.instructions, b"")
+    for item in [read.input] if isinstance(read.input, str) else read.input:
+        if isinstance(item, dict) and isinstance(item.get("role"), str):
+            pieces += message_pieces(item["role"], item.get("content"), b"")
+        else:
+            pieces += message_pieces("user", item, b"")
+    session = _text(read.conversation) or _text(read.previous_response_id)
+    return _request(read, b"".join(pieces), session)
+
+
 _decode_chat = msgspec.json.Decoder(_Chat).decode
 _decode_completion = msgspec.json.Decoder(_Completion).decode
 _decode_native = msgspec.json.Decoder(_Native).decode
+_decode_embeddings = msgspec.json.Decoder(_Embeddings).decode
+_decode_rerank = msgspec.json.Decoder(_Rerank).decode
+_decode_response = msgspec.json.Decoder(_Response).decode
+# Our own workers answer these; what follows below is passed to foreign ones only.
+GENERATION_PATHS = frozenset((b"/v1/chat/completions", b"/v1/completions", b"/generate"))
 _READERS: Mapping[bytes, Callable[[bytes], ForeignRequest]] = {
     b"/v1/chat/completions": _read_chat,
     b"/v1/completions": _read_completion,
     b"/generate": _read_native,
+    b"/v1/embeddings": _read_embeddings,
+    b"/v1/rerank": _read_rerank,
+    b"/rerank": _read_rerank,
+    b"/v1/responses": _read_response,
 }
 HOT_PATHS = frozenset(_READERS)
 
 
-def _request(read: _Common, prompt: bytes) -> ForeignRequest:
+def _request(read: _Common, prompt: bytes, session: str | None = None) -> ForeignRequest:
     priority = read.priority
     return ForeignRequest(
         model=read.model,
         prompt=prompt,
-        session=_text(read.session_id) or _text(read.user),
+        session=session or _text(read.session_id) or _text(read.user),
         priority=priority if type(priority) is int else 0,
         salt=_text(read.cache_salt) or _text(read.extra_key),
     )

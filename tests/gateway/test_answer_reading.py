@@ -133,3 +133,30 @@ def test_the_first_token_is_the_first_output(event: bytes, is_output: bool) -> N
 def test_a_stream_that_shows_no_token_is_not_searched_for_ever() -> None:
     first = FirstToken()
     assert first.feed(b": " + b"x" * MAX_LOOKED_AT_BYTES)
+
+
+CREATED = b'event: response.created\ndata: {"type":"response.created","response":{}}\n\n'
+PIECE = b'data: {"type":"response.output_text.delta","delta":"hi"}\n\n'
+COMPLETED = (
+    b'event: response.completed\ndata: {"type":"response.completed","response":{"usage":'
+    b'{"input_tokens":5,"output_tokens":2,"input_tokens_details":{"cached_tokens":3}}}}\n\n'
+)
+
+
+def test_a_stream_of_responses_ends_with_its_own_event() -> None:
+    assert not streamed(CREATED, PIECE).is_whole()
+    whole = streamed(CREATED, PIECE, COMPLETED)
+    assert whole.is_whole()
+    assert whole.counts() == AnswerCounts(5, 3, 2)
+
+
+def test_a_stream_of_responses_begins_with_its_first_text() -> None:
+    look = FirstToken()
+    assert not look.feed(CREATED)
+    assert look.feed(PIECE)
+
+
+def test_embeddings_count_a_prompt_and_no_completion() -> None:
+    answer = WholeAnswer()
+    answer.feed(b'{"data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":4,"total_tokens":4}}')
+    assert answer.counts() == AnswerCounts(4, None, None)

@@ -11,6 +11,9 @@ from radixgate.gateway.foreign_request import ForeignRequest, read_foreign
 CHAT = b"/v1/chat/completions"
 COMPLETION = b"/v1/completions"
 NATIVE = b"/generate"
+EMBED = b"/v1/embeddings"
+RERANK = b"/v1/rerank"
+RESPONSE = b"/v1/responses"
 
 
 def read(path: bytes, body: object) -> ForeignRequest:
@@ -50,6 +53,11 @@ HI = [{"role": "user", "content": "hi"}]
         pytest.param(COMPLETION, {"prompt": 5}, "prompt", id="prompt-number"),
         pytest.param(COMPLETION, {"prompt": ["a", 5]}, "prompt[1]", id="prompt-mixed"),
         pytest.param(COMPLETION, {"prompt": [1, -2]}, "prompt[1]", id="prompt-no-token"),
+        pytest.param(EMBED, {}, "input", id="nothing-to-embed"),
+        pytest.param(EMBED, {"input": []}, "input", id="empty-array-to-embed"),
+        pytest.param(RERANK, {"documents": ["a"]}, "query", id="no-query"),
+        pytest.param(RESPONSE, {"input": 5}, "input", id="input-number"),
+        pytest.param(RESPONSE, {"input": "a", "top_p": 2}, "top_p", id="response-top-p"),
         pytest.param(NATIVE, {}, "text", id="native-nothing"),
         pytest.param(NATIVE, {"text": "a", "input_ids": [1]}, "text", id="native-both"),
         pytest.param(NATIVE, {"text": "a", "sampling_params": 5}, "sampling_params", id="params"),
@@ -103,6 +111,16 @@ def turns(*texts: str) -> list[dict[str, object]]:
         pytest.param(COMPLETION, {"prompt": "ab"}, {"prompt": "abc"}, id="text"),
         pytest.param(COMPLETION, {"prompt": ["ab"]}, {"prompt": ["abc"]}, id="texts"),
         pytest.param(COMPLETION, {"prompt": [[1, 2]]}, {"prompt": [[1, 2, 3]]}, id="ids-in-array"),
+        pytest.param(EMBED, {"input": "ab"}, {"input": "abc"}, id="embedded-text"),
+        pytest.param(
+            RESPONSE, {"input": turns("a")}, {"input": turns("a", "b", "c")}, id="response-items"
+        ),
+        pytest.param(
+            RESPONSE,
+            {"instructions": "be brief", "input": "a"},
+            {"instructions": "be brief", "input": [*turns("a", "b"), {"type": "reasoning"}]},
+            id="response-text-then-items",
+        ),
         pytest.param(NATIVE, {"text": "ab"}, {"text": "abc"}, id="native-text"),
         pytest.param(NATIVE, {"input_ids": [1, 2]}, {"input_ids": [1, 2, 3]}, id="native-ids"),
     ],
@@ -128,3 +146,10 @@ def test_what_steers_the_route_besides_the_prompt() -> None:
     body = {"text": "a", "user": "u", "priority": 3, "cache_salt": "s"}
     got = read(NATIVE, body)
     assert (got.session, got.priority, got.salt) == ("u", 3, "s")
+
+
+def test_a_stored_response_is_gone_on_with_where_it_was_answered() -> None:
+    body = {"input": "and then?", "previous_response_id": "resp_1", "user": "u"}
+    assert read(RESPONSE, body).session == "resp_1"
+    assert read(RESPONSE, {**body, "conversation": "conv_1"}).session == "conv_1"
+    assert read(RESPONSE, {"input": "hi", "user": "u"}).session == "u"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from clocks import FakeClock
-from radixgate.errors import UnknownModel
+from radixgate.errors import RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey, Outcome, WorkerIdentity, WorkerState
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import PromptTokens
@@ -73,6 +73,15 @@ async def test_a_tenant_s_salt_goes_to_our_own_worker() -> None:
     assert sent == prompts.salts
     assert sent[3] is None
     assert len(set(sent)) == 4
+
+
+async def test_our_own_workers_have_no_embeddings_and_the_answer_says_what_they_have() -> None:
+    asking = Asking(own_fleet(), Prompts())
+    body = b'{"model": "toy", "input": "a"}'
+    assert asking.read(b"/v1/embeddings", body) is None
+    with pytest.raises(RequestError, match="/v1/chat/completions, /v1/completions$") as refused:
+        await asking.read_own(b"/v1/embeddings", body)
+    assert refused.value.code == "unsupported_endpoint"
 
 
 async def test_a_model_that_is_not_the_key_s_is_not_there() -> None:

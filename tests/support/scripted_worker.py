@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, cast
 
-GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/generate")
+# What a client asks of a worker, apart from questions about it.
+GENERATION_PATHS = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/generate",
+    "/v1/embeddings",
+    "/v1/rerank",
+    "/rerank",
+    "/v1/responses",
+)
 
 
 @dataclass(frozen=True)
