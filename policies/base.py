@@ -57,7 +57,11 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Policy(Protocol):
-    """State a policy needs (a rotation, a sticky map) changes only inside `choose`."""
+    """State a policy needs (a rotation, a sticky map) changes only inside `choose`.
+
+    Nothing else of it is asked to explain a choice: a copy of it (`copy.deepcopy`) is asked to
+    choose, and its `Choice` explains itself. So a policy holds nothing that cannot be copied.
+    """
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """Pick one of at least one candidates. Raises NoWorkerAvailable if there are none."""

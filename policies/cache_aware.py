@@ -1,7 +1,6 @@
 """Where most of the prompt is cached, as long as that is worth the queue there."""
 
 import random
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 from radixgate.policies.cache_thresholds import CacheThresholds
 from radixgate.policies.popular_prefix import is_scarce
+from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.turns import Turns
 
 # On an idle fleet a worker with the whole prompt may have so many requests more than another.
@@ -18,8 +18,6 @@ BASE_MARGIN = 4.0
 # Among equal matches a session stays with its worker up to such a lead. The match counts whole
 # blocks; the session's worker may hold a piece of the next one.
 HOME_LEAD = 2
-# The session that was heard of least recently is forgotten first.
-_MAX_SESSIONS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class CacheAware:
 
     def __init__(self, rng: random.Random) -> None:
         self._turns = Turns(rng)
-        self._homes: OrderedDict[str, str] = OrderedDict()  # session -> worker id
+        self._homes = SessionHomes()
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -106,7 +104,7 @@ class CacheAware:
             finalists = [index for index in free if requests[index] == least]
         if index is None:
             index = self._least_busy(candidates, requests, finalists)
-        self._settle(request.session, candidates.ids[index])
+        self._homes.settle(request.session, candidates.ids[index])
         return Choice(index, branch, lambda: _scores(request, cached, free))
 
     def _home_of(
@@ -117,21 +115,13 @@ class CacheAware:
         finalists: Sequence[int],
     ) -> int | None:
         """The finalist where the session was last; None: there is none, or it is busier by far."""
-        home = self._homes.get(request.session) if request.session else None
+        home = self._homes.of(request.session)
         if home is None:
             return None
         most = min(requests[index] for index in finalists) + HOME_LEAD
         return next(
             (i for i in finalists if candidates.ids[i] == home and requests[i] <= most), None
         )
-
-    def _settle(self, session: str | None, worker_id: str) -> None:
-        if not session:
-            return
-        self._homes[session] = worker_id
-        self._homes.move_to_end(session)
-        if len(self._homes) > _MAX_SESSIONS:
-            self._homes.popitem(last=False)
 
     def _least_busy(
         self, candidates: Candidates, requests: Sequence[int], finalists: Sequence[int]

@@ -2,7 +2,6 @@
 
 import random
 import statistics
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.queued_tokens import queued_tokens
+from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.turns import Turns
 
 # Taken while no worker's speed is known. It cancels out but for the terms in plain seconds.
@@ -25,8 +25,6 @@ _FEW = 4.0
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02
 _EQUAL_S = 0.001
-# The session that was heard of least recently is forgotten first.
-_MAX_SESSIONS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class KvCost:
     def __init__(self, config: KvCostConfig, rng: random.Random) -> None:
         self._config = config
         self._turns = Turns(rng)
-        self._homes: OrderedDict[str, str] = OrderedDict()  # session -> worker id
+        self._homes = SessionHomes()
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -84,7 +82,7 @@ class KvCost:
         cached = candidates.read_cached_tokens()
         costs = self._costs(request, candidates, cached)
         index, branch = self._cheapest(request, candidates, cached, costs)
-        self._settle(request.session, candidates.ids[index])
+        self._homes.settle(request.session, candidates.ids[index])
         return Choice(index, branch, lambda: costs)
 
     def _costs(
@@ -145,7 +143,7 @@ class KvCost:
         least: float,
     ) -> int | None:
         """Where the session was last; None: there is none, or it is too dear now."""
-        home = self._homes.get(request.session) if request.session else None
+        home = self._homes.of(request.session)
         if home is None or home not in candidates.ids:
             return None
         index = candidates.ids.index(home)
@@ -161,14 +159,6 @@ class KvCost:
         chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
         self._turns.took(candidates.ids[chosen])
         return chosen
-
-    def _settle(self, session: str | None, worker_id: str) -> None:
-        if not session:
-            return
-        self._homes[session] = worker_id
-        self._homes.move_to_end(session)
-        if len(self._homes) > _MAX_SESSIONS:
-            self._homes.popitem(last=False)
 
 
 def _speeds(measured: Sequence[float | None]) -> Sequence[float]:

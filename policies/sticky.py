@@ -1,7 +1,6 @@
 """A session stays with its worker, as long as waiting there costs less than beginning anew."""
 
 import random
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.queued_tokens import queued_tokens
+from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.turns import Turns
 
 # A lead of so many requests is never too much, so that an idle fleet is not strict.
@@ -57,7 +57,7 @@ class Sticky:
     def __init__(self, config: StickyConfig, rng: random.Random) -> None:
         self._config = config
         self._turns = Turns(rng)
-        self._homes: OrderedDict[str, str] = OrderedDict()  # session -> worker id
+        self._homes = SessionHomes(config.sticky_sessions)
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -65,15 +65,14 @@ class Sticky:
             raise NoWorkerAvailable("no worker can be chosen")
         key = request.session or request.group
         queued = queued_tokens(candidates)
-        home = self._homes.get(key) if key else None
+        home = self._homes.of(key)
         at_home = candidates.ids.index(home) if home in candidates.ids else None
         if at_home is not None and self._bears(request, candidates, queued, at_home):
             chosen, branch = at_home, "home"
         else:
             chosen = self._shortest(candidates, queued)
             branch = "new" if home is None else "gone" if at_home is None else "overloaded"
-        if key:
-            self._settle(key, candidates.ids[chosen])
+        self._homes.settle(key, candidates.ids[chosen])
         return Choice(chosen, branch, lambda: _scores(queued, chosen))
 
     def _bears(
@@ -93,12 +92,6 @@ class Sticky:
         chosen = self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids[chosen])
         return chosen
-
-    def _settle(self, key: str, worker_id: str) -> None:
-        self._homes[key] = worker_id
-        self._homes.move_to_end(key)
-        if len(self._homes) > self._config.sticky_sessions:
-            self._homes.popitem(last=False)
 
 
 def _scores(queued: Sequence[int], chosen: int) -> list[float]:

@@ -15,6 +15,7 @@ from radixgate.errors import NoWorkerAvailable
 from radixgate.policies.base import Candidates, Policy, RouteRequest
 from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.registry import POLICIES, PolicyConfigs, make_policy
+from radixgate.policies.rehearsal import understudy
 
 Maker = Callable[[int], Policy]
 
@@ -86,6 +87,33 @@ def test_the_same_seed_makes_the_same_choices(
     first, second = make(seed), make(seed)
     for fleet in series:
         assert first.choose(PROMPT, fleet).index == second.choose(PROMPT, fleet).index
+
+
+@every_policy
+@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
+@given(seed=st.integers(0, 2**32), series=st.lists(fleets(), min_size=1, max_size=6))
+def test_what_it_would_choose_is_what_it_chooses_and_asking_changes_nothing(
+    make: Maker, seed: int, series: list[Candidates]
+) -> None:
+    asked, unasked = make(seed), make(seed)
+    for turn, fleet in enumerate(series):
+        request = RouteRequest(1_000, session=f"s{turn % 2}", blocks=(turn % 2, 7))
+        foretold = understudy(asked, random.Random(0)).choose(request, fleet)
+        chosen, alone = asked.choose(request, fleet), unasked.choose(request, fleet)
+        assert (foretold.index, foretold.branch) == (chosen.index, chosen.branch)
+        assert list(foretold.explain()) == list(chosen.explain())
+        assert (chosen.index, chosen.branch) == (alone.index, alone.branch)
+
+
+@every_policy
+def test_two_of_a_kind_share_no_state(make: Maker) -> None:
+    fleet = columns(3, cached=[500, 0, 0], requests=[1, 1, 1])
+    busy, fresh, alone = make(5), make(6), make(6)
+    for turn in range(20):
+        busy.choose(RouteRequest(1_000, session=f"s{turn % 3}"), fleet)
+    series = [RouteRequest(1_000, session=f"s{turn % 3}") for turn in range(20)]
+    chosen = [fresh.choose(request, fleet).index for request in series]
+    assert chosen == [alone.choose(request, fleet).index for request in series]
 
 
 @pytest.mark.slow

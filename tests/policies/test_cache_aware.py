@@ -6,7 +6,6 @@ import pytest
 
 from columns import PROMPT, columns
 from radixgate.errors import ConfigError
-from radixgate.policies import cache_aware
 from radixgate.policies.base import Candidates, RouteRequest
 from radixgate.policies.cache_aware import CacheAware, CacheAwareConfig
 
@@ -136,11 +135,3 @@ def test_a_session_stays_where_it_was(fleet: Candidates, stays: bool) -> None:
     policy.choose(PROMPT, columns(2, ids=["w0", "x"], uncached=[0, 0]))
     chosen = policy.choose(SESSION, fleet).index
     assert (fleet.ids[chosen] == "w0") is stays
-
-
-def test_sessions_are_forgotten_after_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_aware, "_MAX_SESSIONS", 2)
-    policy = CacheAware(random.Random(1))
-    for name in ("a", "b", "a", "c"):
-        policy.choose(RouteRequest(1_000, session=name), columns(1))
-    assert list(policy._homes) == ["a", "c"]
