@@ -22,6 +22,7 @@ class AnswerProgress:
     """Owned by the exchange, filled by one attempt at a time; no larger than the answer itself."""
 
     __slots__ = (
+        "_brought_before",
         "_context",
         "_generation",
         "_ids",
@@ -48,12 +49,22 @@ class AnswerProgress:
         self._scored = [0] * len(prompts)  # positions of each prompt whose logprobs have come
         self.head_sent = False
         self.attempts = 0
+        self._brought_before = 0
         self.ended_by_order = False  # somebody aborted it: no worker goes on from here
 
     @property
     def begun(self) -> bool:
         """A worker has produced something: only another of ours can go on from it."""
         return bool(self._ids)
+
+    @property
+    def brought(self) -> int:
+        """Tokens that the attempt under way has added, or the last one had. O(choices)."""
+        return self._tokens - self._brought_before
+
+    @property
+    def _tokens(self) -> int:
+        return sum(map(len, self._ids.values()))
 
     @property
     def complete(self) -> bool:
@@ -70,6 +81,7 @@ class AnswerProgress:
         A request without a seed is given one here, so that any worker continues it alike.
         """
         self.attempts += 1
+        self._brought_before = self._tokens
         if self._renderer is not None:
             return
         self._renderer = self._generation.renderer(context)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from radixgate.clock import Clock
+from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.config import GatewayConfig
@@ -12,8 +13,6 @@ from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
-from radixgate.gateway.retries import RetryRule
-from radixgate.gateway.retry_budget import RetryBudget
 from radixgate.gateway.worker_choice import WorkerChoice
 
 
@@ -39,8 +38,7 @@ class Core:
     on_worker_failed: Callable[[str], None]  # it is worth a health check now
     policy: bytes  # its name, as a header shows it
     patience: PatienceRule
-    retries: RetryRule
-    budget: RetryBudget
+    another_try: AnotherTry
     metrics: GatewayMetrics
     deadlines: Deadlines
     clock: Clock

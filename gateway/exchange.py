@@ -11,6 +11,7 @@ import logging
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
+from radixgate.gateway.another_try import FRESH_AFTER_TOKENS
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
 from radixgate.gateway.caller import Caller
@@ -243,14 +244,15 @@ class Exchange:
         progress = self._request.progress if self._request is not None else None
         if progress is not None and progress.ended_by_order:
             return False
-        wait_s = core.retries.backoff_s(len(self._tried), core.rng)
-        if wait_s is None or (self._answer.sent and not self._continues):
+        if self._answer.sent and not self._continues:
             return False
-        rest_s = core.choice.wait_s(question.ask.model)
-        if rest_s > core.retries.max_backoff_s or not core.budget.allows():
+        if progress is not None and progress.brought >= FRESH_AFTER_TOKENS:
+            del self._tried[:-1]
+        wait_s = core.another_try.wait_s(
+            len(self._tried), question.ask.model, continues=self._continues
+        )
+        if wait_s is None:
             return False
-        wait_s = max(wait_s, rest_s)
-        core.metrics.retries += 1
         self._backoff = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
         return True
 

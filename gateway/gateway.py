@@ -10,6 +10,7 @@ from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.admin import Admin
+from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.breakers import Breakers
 from radixgate.gateway.config import GatewayConfig
@@ -85,8 +86,7 @@ class Gateway:
             on_worker_failed=self.workers.check_soon,
             policy=config.policy.encode(),
             patience=PatienceRule.of(config),
-            retries=RetryRule.of(config),
-            budget=budget,
+            another_try=AnotherTry(RetryRule.of(config), budget, self.choice, self.metrics, rng),
             metrics=self.metrics,
             deadlines=self._deadlines,
             clock=clock,

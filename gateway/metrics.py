@@ -88,6 +88,7 @@ class GatewayMetrics(Collector):
         self.requests = dict.fromkeys(FinalOutcome, 0)
         self.attempts = 0
         self.retries = 0
+        self.continuations = 0
         self.worker_failures: dict[str, int] = {}  # by worker id, of present workers
         self.decisions: dict[str, int] = {}  # by the policy's branch, a bounded word
         self.prompt_tokens = 0
@@ -153,7 +154,12 @@ class GatewayMetrics(Collector):
         )
         for name, help, value in (
             ("attempts", "Attempts at workers", self.attempts),
-            ("retries", "Attempts after the first of a request", self.retries),
+            ("retries", "Attempts that repeat one that failed unseen", self.retries),
+            (
+                "continuations",
+                "Attempts that go on with an answer from where another worker left it",
+                self.continuations,
+            ),
             ("prompt_tokens", "Prompt tokens as workers counted them", self.prompt_tokens),
             ("completion_tokens", "Tokens that workers generated", self.completion_tokens),
             ("cached_tokens", "Prompt tokens that workers had cached", self.cached_tokens),

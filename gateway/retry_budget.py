@@ -37,4 +37,5 @@ class RetryBudget:
 
     @property
     def _requests(self) -> int:
-        return self._metrics.attempts - self._metrics.retries
+        metrics = self._metrics
+        return metrics.attempts - metrics.retries - metrics.continuations

@@ -1,0 +1,74 @@
+"""Retries ask the budget; continuations are bounded by their own request."""
+
+import random
+from array import array
+
+import pytest
+
+from clocks import FakeClock
+from items import item
+from radixgate.fleet.fleet import Fleet
+from radixgate.gateway.another_try import FRESH_AFTER_TOKENS, AnotherTry
+from radixgate.gateway.answer_progress import AnswerProgress
+from radixgate.gateway.breakers import Breakers
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.metrics import GatewayMetrics
+from radixgate.gateway.reliability_config import ReliabilityConfig
+from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.retry_budget import ALWAYS, RetryBudget
+from radixgate.gateway.spared import Spared
+from radixgate.gateway.worker_choice import WorkerChoice
+from radixgate.policies.registry import make_policy
+from radixgate.proto.generation import AnswerContext
+from radixgate.proto.openai import parse_chat
+
+RETRIES = 5
+
+
+def another_try() -> AnotherTry:
+    clock, rng = FakeClock(), random.Random(1)
+    fleet = Fleet(make_policy("round_robin", clock, rng), clock, rng)
+    metrics = GatewayMetrics(lambda: [])
+    choice = WorkerChoice(
+        fleet, Breakers(ReliabilityConfig(), clock), Spared(0.0, clock, random.Random(1))
+    )
+    budget = RetryBudget(0.2, metrics, clock, Deadlines(clock))
+    return AnotherTry(RetryRule(RETRIES, 0.05, 5.0), budget, choice, metrics, rng)
+
+
+def test_a_thousand_streams_of_a_lost_worker_go_on_and_leave_the_budget_as_it_was() -> None:
+    tries = another_try()
+    waits = [tries.wait_s(1, "toy", continues=True) for _ in range(1_000)]
+    assert None not in waits
+    assert (tries.metrics.continuations, tries.metrics.retries) == (1_000, 0)
+    retried = [tries.wait_s(1, "toy", continues=False) for _ in range(ALWAYS + 5)]
+    assert retried[ALWAYS:] == [None] * 5
+    assert tries.metrics.retries == ALWAYS
+
+
+def test_continuations_are_no_requests_to_the_budget() -> None:
+    tries = another_try()
+    tries.metrics.attempts = 10_000
+    tries.metrics.continuations = 9_900
+    assert sum(tries.wait_s(1, "toy", continues=False) is not None for _ in range(500)) == ALWAYS
+
+
+@pytest.mark.parametrize("continues", [False, True])
+def test_one_request_is_tried_so_often_and_no_more(continues: bool) -> None:
+    tries = another_try()
+    waits = [tries.wait_s(failed, "toy", continues=continues) for failed in range(1, RETRIES + 2)]
+    assert [wait is None for wait in waits] == [False] * RETRIES + [True]
+
+
+def test_what_an_attempt_brought_is_counted_from_its_beginning() -> None:
+    request = parse_chat({"messages": [{"role": "user", "content": "hi"}], "n": 2})
+    progress = AnswerProgress(request, [array("I", [1])])
+    context = AnswerContext("r", "m", 0, lambda token: b"")
+    progress.open(context, random.Random(1))
+    progress.take(0, item("a", ids=[7] * FRESH_AFTER_TOKENS), 0)
+    progress.take(0, item("b", ids=[7], choice=1), 0)
+    assert progress.brought == FRESH_AFTER_TOKENS + 1
+    progress.open(context, random.Random(1))
+    assert progress.brought == 0
+    progress.take(0, item("c", ids=[7]), FRESH_AFTER_TOKENS)
+    assert progress.brought == 1
