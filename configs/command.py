@@ -36,6 +36,8 @@ class Command:
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     # The flag that words before the first flag belong to; empty: no word may stand there.
     first: str = ""
+    # Sections that hold entries by name, each with the knobs of one dataclass; they have no flags.
+    named: Mapping[str, type] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         owners: dict[str, str] = dict.fromkeys(OWN_FLAGS, "every command")
@@ -58,6 +60,8 @@ class Command:
 
     def knob(self, section: str, key: str, where: str) -> Knob:
         """The knob at `section.key`. Raises ConfigError that names the nearest right one."""
+        if section in self.named:
+            return self._named_knob(section, key, where)
         name = f"{section}.{key}"
         by_name = {f"{owner}.{knob.name}": knob for owner, knob in self.knobs()}
         if name in by_name:
@@ -69,11 +73,22 @@ class Command:
         meant = moved[0] if moved else nearest(name, mates or by_name)
         raise ConfigError(f"{where}: no setting {name}; nearest is {meant}")
 
+    def _named_knob(self, section: str, key: str, where: str) -> Knob:
+        """`key` is `NAME.setting`."""
+        name, dot, setting = key.rpartition(".")
+        by_name = {knob.name: knob for knob in knobs_of(self.named[section])}
+        if not dot or not name:
+            raise ConfigError(f"{where}: write it as {section}.NAME.setting")
+        if setting not in by_name:
+            meant = f"{section}.{name}.{nearest(setting, by_name)}"
+            raise ConfigError(f"{where}: no setting {section}.{key}; nearest is {meant}")
+        return by_name[setting]
+
     def _no_section(self, section: str) -> str:
         homes = [owner for owner, knob in self.knobs() if knob.name == section]
         if homes:
             return f"{section} is not a section but a setting: write {homes[0]}.{section}"
-        return f"no section {section}; nearest is {nearest(section, self.sections)}"
+        return f"no section {section}; nearest is {nearest(section, [*self.sections, *self.named])}"
 
 
 def spellings(knob: Knob) -> list[str]:

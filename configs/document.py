@@ -35,6 +35,12 @@ def _command(command: Command) -> Iterator[str]:
         about = describe(config)
         yield f"### `{section}`\n" + (f"\n{about}\n" if about else "")
         yield _table(_HEAD, [_row(knob) for knob in knobs_of(config)])
+    for section, config in command.named.items():
+        about = describe(config)
+        yield f"### `{section}`: entries by name, each with these settings\n"
+        yield f"{about}\n"
+        rows = [(f"`{knob.name}`", *_row(knob)[1:]) for knob in knobs_of(config)]
+        yield _table(("setting", *_HEAD[1:]), rows)
     if command.refused:
         yield "### Refused by name\n"
         yield _table(

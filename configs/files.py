@@ -1,6 +1,6 @@
 """A YAML file as settings that still know their line."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,28 +18,40 @@ class Entry:
     """One line of a config file: `section` holding `key`, as written."""
 
     section: str
-    key: str
+    key: str  # in a section of named entries `NAME.setting`, the name as it was written
     given: Given
     at: str  # `fleet.yaml:3`
 
 
-def entries_of(path: Path) -> list[Entry]:
+def entries_of(path: Path, named: Container[str] = ()) -> list[Entry]:
     """What the file sets, in order; dashes in names count as underscores.
 
+    A section in `named` holds entries by name, and those hold the settings.
     Scalars stay text: a knob, not YAML, decides whether `1e-3` is a number and `no` is a name.
     Raises ConfigError with file and line.
     """
     root = _compose(path)
     if root is None or _is_null(root):
         return []
-    entries = []
+    entries: list[Entry] = []
     for section, section_at, body in _pairs(root, path, "a mapping of sections"):
         if _is_null(body):
             continue
-        for key, at, node in _pairs(body, path, f"a mapping of settings for {section}", section_at):
-            given = Given(_written(node, at), f"{at}: {section}.{key}")
-            entries.append(Entry(section, key, given, at))
+        if section not in named:
+            entries += _settings(section, "", body, path, section_at)
+            continue
+        for name, at, node in _pairs(body, path, f"{section} by name", section_at, exact=True):
+            entries += _settings(section, f"{name}.", node, path, at)
     return entries
+
+
+def _settings(
+    section: str, name: str, body: yaml.Node, path: Path, owner_at: str
+) -> Iterator[Entry]:
+    what = f"a mapping of settings for {section}.{name}".rstrip(".")
+    for setting, at, node in _pairs(body, path, what, owner_at):
+        key = name + setting
+        yield Entry(section, key, Given(_written(node, at), f"{at}: {section}.{key}"), at)
 
 
 def _compose(path: Path) -> yaml.Node | None:
@@ -60,7 +72,7 @@ def _compose(path: Path) -> yaml.Node | None:
 
 
 def _pairs(
-    node: yaml.Node, path: Path, what: str, owner_at: str = ""
+    node: yaml.Node, path: Path, what: str, owner_at: str = "", *, exact: bool = False
 ) -> Iterator[tuple[str, str, yaml.Node]]:
     """Key, `file:line` and value of a mapping; an error for anything else and for a second key."""
     if not isinstance(node, yaml.MappingNode):
@@ -71,7 +83,7 @@ def _pairs(
         at = _at(path, key_node)
         if not isinstance(key_node, yaml.ScalarNode):
             raise ConfigError(f"{at}: expected a name, not {_kind(key_node)}")
-        key = key_node.value.replace("-", "_")
+        key = key_node.value if exact else key_node.value.replace("-", "_")
         if key in seen:
             raise ConfigError(f"{at}: {key} stands a second time; the first is {seen[key]}")
         seen[key] = at

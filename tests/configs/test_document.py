@@ -16,6 +16,7 @@ def test_every_knob_and_refusal_has_a_row() -> None:
         "| `--policy` | `random`, `cache_aware` | `cache_aware` | the rule |",
         "| `--model-path` | text | required | the model |",
         "| `--nnodes` | one worker is one node | `1` |",
+        "| `tone` | text | required | what it sounds like |",
     ):
         assert row in text.splitlines()
     assert "(environment: `DOOR_CACHE_DIR`)" in text

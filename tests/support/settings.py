@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from radixgate.configs.command import Command, Refusal
 from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,18 @@ class ModelConfig:
     model_path: str = knob(help="the model")
 
 
+@dataclass(frozen=True, slots=True)
+class BellConfig:
+    """A bell at the door."""
+
+    tone: str = knob(help="what it sounds like")
+    volume: int = knob(3, help="how loud it is")
+
+    def __post_init__(self) -> None:
+        if self.volume < 0:
+            raise ConfigError(f"volume is {self.volume}, it cannot be negative")
+
+
 DOOR = Command(
     "door",
     "A door for tests.",
@@ -42,5 +55,6 @@ DOOR = Command(
         "--speculate": Refusal("draft tokens are not supported"),
         "--disable-graphs": Refusal("", accepts=("",)),
     },
+    named={"bells": BellConfig},
 )
 MODEL = Command("model", "A command with a setting that must be given.", {"model": ModelConfig})
