@@ -1,7 +1,6 @@
 """The fleet's books: who is there, what is in flight, and who takes the next request."""
 
 import random
-import statistics
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,13 +9,16 @@ from radixgate.clock import Clock
 from radixgate.configs.declare import knob
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, WorkerFailed
 from radixgate.fleet.ask import Ask
+from radixgate.fleet.forecast import Forecast
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.recent_prompts import RecentPrompts
+from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
 from radixgate.policies.base import Policy
+from radixgate.policies.rehearsal import understudy, undrawn
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "LoadReport",
     "MirrorKey",
     "Outcome",
+    "Rehearsal",
     "WorkerIdentity",
     "WorkerState",
     "WorkerView",
@@ -69,6 +72,7 @@ class Fleet:
         self._config = config or FleetConfig()
         self._records: dict[str, WorkerRecord] = {}
         self._models: Counter[str] = Counter()  # workers by model; none of zero
+        self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
         self._ready: dict[str, list[WorkerRecord]] = {}  # by model; made when first asked for
 
@@ -132,6 +136,10 @@ class Fleet:
         """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""
         return self._record(worker_id).shared.mirror
 
+    def change_policy(self, policy: Policy) -> None:
+        """The next choice is this one's; leases that are open stay as they are."""
+        self._policy = policy
+
     # ------------------------------------------------------------ what they say
 
     def report_load(self, worker_id: str, report: LoadReport) -> None:
@@ -153,10 +161,8 @@ class Fleet:
         """
         model = self._model_of(ask.model)
         records = self._ready_workers(model)
-        if exclude:
-            records = [record for record in records if record.identity.id not in exclude]
-        if not records:
-            raise self._nobody(model, exclude)
+        if exclude or not records:
+            records = self._without(exclude, model, records)
         lineup = Lineup(ask, records, self._clock.now())
         request = request_of(ask)
         choice = self._policy.choose(request, lineup.candidates())
@@ -164,12 +170,38 @@ class Fleet:
         cached = lineup.cached_tokens()[choice.index]
         self._remember(ask)
         blocks = ask.blocks.get(record.shared.key, ())
-        ttft_s = self._predict_ttft(record, ask.prompt_tokens - cached)
+        ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
         mirror = record.shared.mirror
         keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
         placement = mirror.expect(record.identity.id, blocks, keep_s)
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
         return Lease(record, choice, stake, mirror, placement)
+
+    def rehearse(self, ask: Ask, exclude: Collection[str] = ()) -> Rehearsal:
+        """What `lease` would choose now, and by what. Changes nothing, and draws nothing.
+
+        Raises as `lease`; RadixgateError if the policy cannot be copied. O(workers x blocks).
+        """
+        model = self._model_of(ask.model)
+        with undrawn(self._rng):
+            ready = self._ready.get(model) or self._in_random_order(model)
+            records = self._without(exclude, model, ready)
+            lineup = Lineup(ask, records, self._clock.now())
+            candidates, cached = lineup.candidates(), lineup.cached_tokens()
+            policy = understudy(self._policy, self._rng)
+            choice = policy.choose(request_of(ask), candidates)
+            return Rehearsal(
+                model=model,
+                candidates=candidates,
+                cached_tokens=cached,
+                confirmed_tokens=lineup.confirmed_tokens(),
+                predicted_ttft_s=[
+                    self._forecast.ttft_s(record, ask.prompt_tokens - tokens)
+                    for record, tokens in zip(records, cached, strict=True)
+                ],
+                choice=choice,
+                scores=choice.explain(),
+            )
 
     def check(self) -> None:
         """Assert that counts are possible and mirrors consistent. O(everything)."""
@@ -197,16 +229,29 @@ class Fleet:
     def _ready_workers(self, model: str) -> Sequence[WorkerRecord]:
         ready = self._ready.get(model)
         if ready is None:
-            ready = [
-                record
-                for record in self._records.values()
-                if record.identity.model == model and record.state is WorkerState.READY
-            ]
-            # Each gateway sees the fleet in an order of its own: a policy that leans to the first
-            # of equals does not make all of them lean to the same worker.
-            self._rng.shuffle(ready)
-            self._ready[model] = ready
+            ready = self._ready[model] = self._in_random_order(model)
         return ready
+
+    def _in_random_order(self, model: str) -> list[WorkerRecord]:
+        """Each gateway sees the fleet in an order of its own: a policy that leans to the first of
+        equals does not make all of them lean to the same worker."""
+        ready = [
+            record
+            for record in self._records.values()
+            if record.identity.model == model and record.state is WorkerState.READY
+        ]
+        self._rng.shuffle(ready)
+        return ready
+
+    def _without(
+        self, exclude: Collection[str], model: str, records: Sequence[WorkerRecord]
+    ) -> Sequence[WorkerRecord]:
+        """Raises NoWorkerAvailable if that leaves nobody."""
+        if exclude:
+            records = [record for record in records if record.identity.id not in exclude]
+        if not records:
+            raise self._nobody(model, exclude)
+        return records
 
     def _nobody(self, model: str, exclude: Collection[str]) -> NoWorkerAvailable:
         states = Counter(
@@ -222,22 +267,6 @@ class Fleet:
         for key in ask.blocks:
             if key in self._mirrors:
                 self._mirrors[key].recent.add(prompt_of(ask, key))
-
-    def _predict_ttft(self, record: WorkerRecord, uncached_tokens: int) -> float:
-        report = record.fresh_report(self._clock.now())
-        queued = max(
-            record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
-        )
-        speed = record.speed.tokens_per_s or self._usual_speed(record.identity.model)
-        return (queued + uncached_tokens) / speed
-
-    def _usual_speed(self, model: str) -> float:
-        speeds = [
-            record.speed.tokens_per_s
-            for record in self._records.values()
-            if record.identity.model == model and record.speed.tokens_per_s
-        ]
-        return statistics.median(speeds) if speeds else self._config.prefill_speed_guess
 
     def _record(self, worker_id: str) -> WorkerRecord:
         record = self._records.get(worker_id)

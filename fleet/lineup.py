@@ -47,6 +47,17 @@ class Lineup:
             self._look()
         return self._cached
 
+    def confirmed_tokens(self) -> Sequence[int]:
+        """Of those, what the worker has reported as stored. O(workers x blocks)."""
+        confirmed = []
+        for record, cached in zip(self._records, self.cached_tokens(), strict=True):
+            key, mirror = record.shared.key, record.shared.mirror
+            blocks = self._ask.blocks.get(key, ())
+            depth = mirror.confirmed_depth(record.identity.id, blocks)
+            (tokens,) = key.cached_tokens([depth], len(blocks), self._ask.prompt_tokens)
+            confirmed.append(min(tokens, cached))
+        return confirmed
+
     def recent_share(self, index: int) -> float:
         """The share of recent prompts that begin with what this worker has cached of ours."""
         if not self._cached:

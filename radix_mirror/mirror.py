@@ -137,6 +137,11 @@ class RadixMirror:
                 mask ^= bit
         return depths
 
+    def confirmed_depth(self, worker_id: str, ids: Sequence[int]) -> int:
+        """Of its depth, what this worker has reported as stored. O(depth); 0 of an unknown one."""
+        worker = self._workers.get(worker_id)
+        return self._reported.depth(worker.reports, ids) if worker else 0
+
     def _falls(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """(depth, mask of the workers that hold exactly so many leading blocks)."""
         reported = [table.lookup for table in self._reported.tables if len(table)]

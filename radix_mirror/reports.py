@@ -73,6 +73,14 @@ class ReportedBlocks:
         """Those of `ids` that the worker has not reported as stored on its device, in order."""
         return self.tables[Tier.DEVICE].without(worker.bit, ids)
 
+    def depth(self, worker: WorkerReports, ids: Sequence[int]) -> int:
+        """How many leading blocks of a prompt it has reported, in any tier. O(depth x tiers)."""
+        held = [table.lookup for table in self.tables if len(table)]
+        for depth, block in enumerate(ids):
+            if not any(mask(block, 0) & worker.bit for mask in held):
+                return depth
+        return len(ids)
+
     def check(self, worker: WorkerReports) -> None:
         """Assert that the worker's digests are those of its blocks. O(all blocks)."""
         for tier in Tier:

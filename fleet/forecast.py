@@ -1,0 +1,38 @@
+"""How long a worker should take to the first token of a prompt."""
+
+import statistics
+from collections.abc import Mapping
+
+from radixgate.clock import Clock
+from radixgate.fleet.worker_record import WorkerRecord
+
+
+class Forecast:
+    """Prompt tokens to be computed before it and for it, over the worker's prefill speed.
+
+    What is decoded meanwhile is not in it, nor a prompt's way there; `radixgate_ttft_ratio` shows
+    how far off it is.
+    """
+
+    def __init__(self, records: Mapping[str, WorkerRecord], clock: Clock, guess: float) -> None:
+        """`records` is the fleet's own; `guess`: tokens a second while no worker has told."""
+        self._records = records
+        self._clock = clock
+        self._guess = guess
+
+    def ttft_s(self, record: WorkerRecord, uncached_tokens: int) -> float:
+        """Of a prompt of which so many tokens are to be computed. O(1) where the speed is known."""
+        report = record.fresh_report(self._clock.now())
+        queued = max(
+            record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
+        )
+        speed = record.speed.tokens_per_s or self._usual_speed(record.identity.model)
+        return (queued + uncached_tokens) / speed
+
+    def _usual_speed(self, model: str) -> float:
+        speeds = [
+            record.speed.tokens_per_s
+            for record in self._records.values()
+            if record.identity.model == model and record.speed.tokens_per_s
+        ]
+        return statistics.median(speeds) if speeds else self._guess
