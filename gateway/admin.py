@@ -14,9 +14,11 @@ from radixgate import __version__
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet, WorkerState
 from radixgate.gateway.admin_access import CALLER, key_check
+from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
 from radixgate.gateway.admin_tokens import TokenRoutes
 from radixgate.gateway.admin_workers import WorkerRoutes
+from radixgate.gateway.asking import Asking
 from radixgate.gateway.foreign_request import HOT_PATHS
 from radixgate.gateway.json_answer import json_answer
 from radixgate.gateway.key_ring import KeyRing
@@ -67,6 +69,9 @@ class Admin:
         )
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
+        asking = Asking(self.fleet, self.prompts)
+        explain = ExplainRoutes(self.workers.choice, self.fleet, asking, self.policy)
+        app.add_routes(explain.routes())
         waiting = self.metrics.read_waiting
         app.add_routes(LoadRoutes(self.fleet, waiting).routes())
         # A POST never comes here; other methods learn what is allowed.

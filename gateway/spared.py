@@ -1,9 +1,11 @@
 """Workers that are given nothing while others can take it: they asked for a pause, or return."""
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from radixgate.clock import Clock
+from radixgate.policies.rehearsal import undrawn
 
 # A worker that asks for longer is taken up again earlier: it may be wrong, and somebody must see.
 LONGEST_REST_S = 30.0
@@ -19,6 +21,10 @@ class Spared:
         self._resting: dict[str, float] = {}  # until when
         self._returned: dict[str, float] = {}  # at what time
 
+    def change(self, slow_start_s: float) -> None:
+        """Another time in which a returned worker comes to its full share."""
+        self._slow_start_s = slow_start_s
+
     def rest(self, worker_id: str, seconds: float) -> None:
         """The worker is busy and said for how long (`Retry-After`)."""
         self._resting[worker_id] = self._clock.now() + min(seconds, LONGEST_REST_S)
@@ -31,6 +37,12 @@ class Spared:
     def forget(self, worker_id: str) -> None:
         self._resting.pop(worker_id, None)
         self._returned.pop(worker_id, None)
+
+    @contextmanager
+    def asked_only(self) -> Iterator[None]:
+        """What is drawn inside leaves no trace in the random source, nor do others' draws there."""
+        with undrawn(self._rng):
+            yield
 
     @property
     def any_rest(self) -> bool:

@@ -1,9 +1,10 @@
 """Which workers an attempt may go to before the policy chooses, and what its end says of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from radixgate.errors import NoWorkerAvailable
-from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, WorkerState
+from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, Rehearsal, WorkerState
 from radixgate.gateway.breakers import Breaker, Breakers, Verdict
 from radixgate.gateway.spared import Spared
 
@@ -37,6 +38,19 @@ class WorkerChoice:
             except NoWorkerAvailable:
                 continue
         return self._noted(self._fleet.lease(ask, never))
+
+    def rehearse(self, ask: Ask) -> tuple[Rehearsal, Mapping[str, str]]:
+        """What the first `lease` for it would choose now, without one; and of the ready workers
+        that were left out, the reason by id. Raises as `Fleet.rehearse`.
+        """
+        with self._spared.asked_only():
+            barred, spared = self._breakers.barred(), self._spared.drawn()
+            reasons = dict.fromkeys(barred, "its breaker is open")
+            if spared:
+                wish = {**dict.fromkeys(spared, "it rests, or has just returned"), **reasons}
+                with suppress(NoWorkerAvailable):
+                    return self._fleet.rehearse(ask, wish), wish
+            return self._fleet.rehearse(ask, reasons), reasons
 
     def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
         """An attempt is over. `busy`: it failed only because the worker is full for now."""
