@@ -75,8 +75,6 @@ def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
     fields = Fields(body)
     _refuse_unsupported(fields)
     echo = fields.flag("echo") or False
-    if echo and fields.flag("stream"):
-        raise fields.refuse("echo", "is not supported together with stream yet")
     if fields.text("suffix"):
         raise fields.refuse("suffix", "is not supported: the model does not fill in the middle")
     best_of = fields.integer("best_of")

@@ -97,12 +97,13 @@ def renderer(
 ) -> Callable[[AnswerContext], Renderer]:
     """What makes the renderer once it is known who answers. `choices` is n, for each prompt.
 
-    `echoes`, one a prompt, stand before the texts of a whole answer; empty: nothing does.
+    `echoes`, one a prompt, stand before each of its texts, in a stream with the first event of each
+    choice; empty: nothing does.
     """
 
     def make(context: AnswerContext) -> Renderer:
         if stream:
-            return _Stream(form, context, choices, include_usage)
+            return _Stream(form, context, choices, include_usage, echoes)
         return _Whole(form, context, choices, echoes)
 
     return make
@@ -122,9 +123,18 @@ class _Stream:
     content_type = sse.CONTENT_TYPE
 
     def __init__(
-        self, form: AnswerForm, context: AnswerContext, choices: int, include_usage: bool
+        self,
+        form: AnswerForm,
+        context: AnswerContext,
+        choices: int,
+        include_usage: bool,
+        echoes: Sequence[Echo],
     ) -> None:
         self._form = form
+        self._echoes = echoes
+        # The scores of echoed prompts: they come with a prompt's first choice and hold for all.
+        # Bounded by the prompts.
+        self._scored: dict[int, list[pb.TokenLogprobs]] = {}
         self._token_bytes = context.token_bytes
         self._choices = choices
         self._include_usage = include_usage
@@ -146,16 +156,22 @@ class _Stream:
         if held is None:
             held = self._held[index] = _Held()
         held.logprobs.extend(item.logprobs)
+        if self._echoes and item.input_logprobs:
+            self._scored.setdefault(prompt, []).extend(item.input_logprobs)
         finished = item.HasField("finish")
         if not item.text and not finished:
             return b""
+        text = item.text
+        if self._echoes and not held.begun:
+            text = self._echoes[prompt](self._token_bytes) + text
+            held.logprobs[:0] = self._scored.get(prompt, ())
         finish = b'"' + _FINISH[item.finish.reason].encode() + b'"' if finished else b"null"
         event = (
             b'%b{"index":%d,%b,"logprobs":%b,"finish_reason":%b}]}\n\n'  # one allocation
             % (
                 self._head,
                 index,
-                self._form.delta(item.text, not held.begun),
+                self._form.delta(text, not held.begun),
                 self._take_logprobs(held),
                 finish,
             )

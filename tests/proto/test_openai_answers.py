@@ -186,3 +186,42 @@ def test_an_echo_alone_scores_the_prompt() -> None:
     (choice,) = json.loads(play(request, [inputs, item("", finish="length")]))["choices"]
     assert choice["text"] == "ab"
     assert choice["logprobs"]["token_logprobs"] == [None, -0.25]
+
+
+def test_a_streamed_echo_comes_with_the_first_event_of_each_choice() -> None:
+    request = parse_completion(
+        {"prompt": "ab", "echo": True, "logprobs": 1, "n": 2, "stream": True}
+    )
+    inputs = pb.Item(handle=1, input_logprobs=[scored(97, None), scored(98, -0.25)])
+    begins = [with_logprobs("H", 72), with_logprobs("i", 105, finish="stop")]
+    begins[1].choice = 1
+    stream = play(request, [inputs, *begins, with_logprobs("o", 111, finish="stop")])
+    choices = [event["choices"][0] for event in events(stream)]
+    assert [(choice["index"], choice["text"]) for choice in choices] == [
+        (0, "abH"),
+        (1, "abi"),
+        (0, "o"),
+    ]
+    assert [choice["logprobs"]["tokens"] for choice in choices] == [
+        ["a", "b", "H"],
+        ["a", "b", "i"],
+        ["o"],
+    ]
+
+
+def test_a_streamed_echo_alone_is_one_event_with_the_scores() -> None:
+    request = parse_completion(
+        {"prompt": "ab", "echo": True, "logprobs": 0, "max_tokens": 0, "stream": True}
+    )
+    inputs = pb.Item(handle=1, input_logprobs=[scored(97, None), scored(98, -0.25)])
+    (event,) = events(play(request, [inputs, item("", finish="length")]))
+    (choice,) = event["choices"]
+    assert (choice["text"], choice["finish_reason"]) == ("ab", "length")
+    assert choice["logprobs"]["token_logprobs"] == [None, -0.25]
+
+
+def test_a_streamed_echo_without_logprobs_has_none() -> None:
+    request = parse_completion({"prompt": [97], "echo": True, "stream": True})
+    (event,) = events(play(request, [item("b", ids=[98], finish="stop")]))
+    assert event["choices"][0]["text"] == "ab"
+    assert event["choices"][0]["logprobs"] is None

@@ -99,7 +99,6 @@ def test_a_wrong_chat_names_its_field(body: dict[str, object], field: str) -> No
         ({"prompt": [1, True]}, "prompt[1]"),
         ({"prompt": [[1, -1]]}, "prompt[0][1]"),
         ({"prompt": [2**32]}, "prompt[0]"),
-        ({"prompt": "a", "echo": True, "stream": True}, "echo"),
         ({"prompt": "a", "best_of": 3}, "best_of"),
         ({"prompt": ["a", "b"], "rid": "r"}, "rid"),
     ],
