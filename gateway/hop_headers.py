@@ -1,6 +1,7 @@
 """Which headers end at this hop, and which go on to the other side."""
 
 from radixgate.gateway.attempt import Headers
+from radixgate.gateway.header_rules import Crosses, everything
 
 _HOP_BY_HOP = frozenset(
     (
@@ -32,15 +33,15 @@ _NOT_DOWNSTREAM = _HOP_BY_HOP | {
 }
 
 
-def to_worker(headers: Headers) -> Headers:
+def to_worker(headers: Headers, crosses: Crosses = everything) -> Headers:
     """Of a client's request, what the worker gets. Names are in lower case."""
-    kept = [field for field in headers if field[0] not in _NOT_UPSTREAM]
+    kept = [field for field in headers if field[0] not in _NOT_UPSTREAM and crosses(field[0])]
     return kept if len(kept) == len(headers) else _without_named(headers, kept)
 
 
-def to_client(headers: Headers) -> Headers:
+def to_client(headers: Headers, crosses: Crosses = everything) -> Headers:
     """Of a worker's answer, what the client gets; a content-length only if it is the truth."""
-    kept = [field for field in headers if field[0] not in _NOT_DOWNSTREAM]
+    kept = [field for field in headers if field[0] not in _NOT_DOWNSTREAM and crosses(field[0])]
     if len(kept) == len(headers):
         return kept
     if any(name == b"transfer-encoding" for name, _ in headers):

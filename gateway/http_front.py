@@ -47,6 +47,7 @@ class Front:
         clock: Clock,
         deadlines: Deadlines,
         own_headers: OwnHeaders,
+        heads: HeadCache,
     ) -> None:
         self.own_headers = own_headers
         self.generator = generator
@@ -55,7 +56,7 @@ class Front:
         self.limits = limits
         self.clock = clock
         self.deadlines = deadlines
-        self.heads = HeadCache()
+        self.heads = heads
         self.draining = False
         self.connections: set[FrontConnection] = set()
 

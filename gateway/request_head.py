@@ -10,6 +10,7 @@ import msgspec
 
 from radixgate.errors import PayloadTooLarge, RequestError
 from radixgate.gateway.attempt import Headers
+from radixgate.gateway.header_rules import Crosses, everything
 from radixgate.gateway.hop_headers import to_worker
 from radixgate.gateway.request_ids import fit_request_id
 
@@ -85,7 +86,7 @@ _OF_NOTE = frozenset(
 )
 
 
-def read_head(block: bytes) -> RequestHead:
+def read_head(block: bytes, crosses: Crosses = everything) -> RequestHead:
     """Read the bytes up to and with the first blank line. Raises BadHead. About 4 us."""
     reader = _HeadReader()
     parser = httptools.HttpRequestParser(reader)
@@ -109,7 +110,7 @@ def read_head(block: bytes) -> RequestHead:
         method=method,
         path=path,
         query=query,
-        forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers)]),
+        forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers, crosses)]),
         authorization=noted.get(b"authorization"),
         request_id=fit_request_id(reader.headers),
         http11=http11,
@@ -126,15 +127,17 @@ class HeadCache:
     Bounded in number and in bytes; it holds what the heads hold, credentials among it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, crosses: Crosses = everything) -> None:
+        """`crosses`: which headers workers get."""
         self._known: dict[bytes, RequestHead] = {}
+        self._crosses = crosses
 
     def read(self, block: bytes) -> RequestHead:
         """As `read_head`, which it calls for a head that is new."""
         head = self._known.get(block)
         if head is not None:
             return head
-        head = read_head(block)
+        head = read_head(block, self._crosses)
         # With an id of its own it will not come again.
         if len(block) <= MAX_KEPT_HEAD_BYTES and head.request_id is None:
             if len(self._known) >= MAX_KEPT_HEADS:

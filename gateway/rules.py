@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
+from radixgate.gateway.header_rules import HeaderConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.log import fields
@@ -15,12 +16,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GatewayRules:
-    """Who may ask, how much, what is made of workers that fail, and what the books assume."""
+    """Who may ask, how much, what is made of workers that fail, what the books assume.
+
+    And which headers cross.
+    """
 
     access: AccessConfig = field(default_factory=AccessConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     reliability: ReliabilityConfig = field(default_factory=ReliabilityConfig)
     fleet: FleetConfig = field(default_factory=FleetConfig)
+    headers: HeaderConfig = field(default_factory=HeaderConfig)
 
 
 NO_RULES = GatewayRules()

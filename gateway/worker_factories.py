@@ -10,6 +10,7 @@ from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.grpc_worker import GrpcWorker, GrpcWorkerParts
+from radixgate.gateway.header_rules import Crosses
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
@@ -26,10 +27,12 @@ def worker_factories(
     clock: Clock,
     rng: random.Random,
     worker_api_key: str | None,
+    answer_headers: Crosses,
 ) -> Mapping[str, WorkerFactory]:
     """What makes a handle for `grpc://` (ours) and for `http://` (any other).
 
     `worker_api_key` is for those of the latter that are added without a key of their own.
+    `answer_headers`: which of the latter's headers clients get.
     """
     timeout_s = config.health_check_timeout_secs
 
@@ -64,7 +67,7 @@ def worker_factories(
         key = api_key or worker_api_key
         credentials = b"authorization: Bearer %b\r\n" % key.encode("ascii") if key else b""
         pool = http_pool(address.host, address.port, credentials)
-        client = HttpWorkerClient(pool, config.worker_connect_timeout_secs)
+        client = HttpWorkerClient(pool, config.worker_connect_timeout_secs, answer_headers)
         questions = http_pool(address.host, address.port, credentials)
         return ForeignWorker(address, client, questions, timeout_s)
 

@@ -9,15 +9,23 @@ from collections.abc import Iterator
 from radixgate.errors import WorkerFailed
 from radixgate.gateway import hop_headers
 from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
-from radixgate.gateway.attempt import Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt import AnswerCounts, Downstream, FrontRequest, Headers
+from radixgate.gateway.header_rules import Crosses, everything
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 
 
 class HttpWorkerClient:
     """The way to one foreign worker: a `WorkerClient`."""
 
-    def __init__(self, pool: UpstreamPool, connect_timeout_s: float) -> None:
+    def __init__(
+        self,
+        pool: UpstreamPool,
+        connect_timeout_s: float,
+        answer_headers: Crosses = everything,
+    ) -> None:
+        """`answer_headers`: which headers of answers clients get."""
         self.pool = pool
+        self.answer_headers = answer_headers
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.url.removeprefix("http://").encode()
         self._running: set[HttpAttempt] = set()
@@ -100,6 +108,9 @@ class HttpAttempt:
         if self._connection is not None:
             self._connection.resume()
 
+    def delivered(self) -> AnswerCounts | None:
+        return None if self._reader is None else self._reader.counts_so_far()
+
     def cancel(self) -> None:
         self._detach()
         if self._dialing is not None:
@@ -125,7 +136,9 @@ class HttpAttempt:
             self.fail(self._client.pool.failure("it does not take the key it is asked with"))
             return
         self._reader = _reader_for(status, headers)
-        self._downstream.on_head(status, hop_headers.to_client(headers))
+        self._downstream.on_head(
+            status, hop_headers.to_client(headers, self._client.answer_headers)
+        )
 
     def on_data(self, data: bytes) -> None:
         if self._downstream is None:

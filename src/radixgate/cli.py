@@ -11,6 +11,7 @@ from radixgate.errors import ConfigError, RadixgateError
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.header_rules import HeaderConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.gateway.reliability_config import ReliabilityConfig
@@ -79,6 +80,7 @@ def _gateway(settings: Settings) -> int:
         settings.of(LimitsConfig),
         settings.of(ReliabilityConfig),
         replace(settings.of(FleetConfig), mirror=settings.of(MirrorConfig)),
+        settings.of(HeaderConfig),
     )
     return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
 
@@ -153,6 +155,7 @@ ENTRIES: Mapping[str, Entry] = {
                 {
                     "gateway": GatewayConfig,
                     "access": AccessConfig,
+                    "headers": HeaderConfig,
                     "limits": LimitsConfig,
                     "reliability": ReliabilityConfig,
                     "fleet": FleetConfig,

@@ -13,11 +13,11 @@ from aiohttp import web
 
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed
-from radixgate.gateway.attempt import Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.http_front import Front
 from radixgate.gateway.own_headers import OwnHeaders
-from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.request_reader import FrontLimits
 from raw_client import RawClient, ask, request
@@ -40,6 +40,9 @@ class Asked:
 
     def resume(self) -> None:
         self.steered.append("resume")
+
+    def delivered(self) -> AnswerCounts | None:
+        return None
 
     def cancel(self) -> None:
         self.steered.append("cancel")
@@ -94,6 +97,7 @@ async def served(max_body_bytes: int = 10_000_000) -> AsyncIterator[Served]:
         clock,
         Deadlines(clock),
         OwnHeaders(b"random", RequestIds(random.Random(1))),
+        HeadCache(),
     )
     server = await asyncio.get_running_loop().create_server(front, "127.0.0.1", 0)
     try:
