@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.attempt import PromptTokens
-from radixgate.proto.blocks import chain, root_id
+from radixgate.proto.blocks import root_id
 from radixgate.proto.generation import GenerationRequest, encode_prompt
+from radixgate.proto.token_chains import TokenChains
 from radixgate.text.prompt_encoder import PromptEncoder
 
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
@@ -32,11 +33,12 @@ class ServedModel:
 class PromptTokenizer:
     """The models that our own workers serve, and their tokenizers.
 
-    Owned by the loop's thread; only `PromptEncoder` is called from the encoding thread.
+    Owned by the loop's thread; the encoders and the chains are called from the encoding thread too.
     """
 
     def __init__(self) -> None:
         self._models: dict[str, ServedModel] = {}
+        self._chains = TokenChains()
         # One thread: tokenizing is bounded by a core, and the loop needs the other.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
 
@@ -72,13 +74,18 @@ class PromptTokenizer:
         if served is None:
             raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
         if sum(len(prompt.routing_bytes()) for prompt in generation.prompts) <= _AT_ONCE_CHARS:
-            return _read(served, generation, keys)
+            return _read(served, self._chains, generation, keys)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _read, served, generation, keys)
+        return await loop.run_in_executor(
+            self._thread, _read, served, self._chains, generation, keys
+        )
 
 
 def _read(
-    served: ServedModel, generation: GenerationRequest, keys: Sequence[MirrorKey]
+    served: ServedModel,
+    chains: TokenChains,
+    generation: GenerationRequest,
+    keys: Sequence[MirrorKey],
 ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
     prompts = tuple(
         encode_prompt(
@@ -90,5 +97,5 @@ def _read(
         for prompt in generation.prompts
     )
     root = root_id(served.weights_id, generation.adapter, generation.salt)
-    blocks = {key: chain(root, prompts[0], key.block_size) for key in keys}
+    blocks = {key: chains.chain(root, prompts[0], key.block_size) for key in keys}
     return PromptTokens(prompts), blocks
