@@ -3,19 +3,21 @@
 import random
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from radixgate.clock import Clock
 from radixgate.configs.declare import knob
-from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, WorkerFailed
+from radixgate.errors import NoWorkerAvailable, WorkerFailed
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.forecast import Forecast
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
+from radixgate.fleet.journal import FollowedLease, Journal
 from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.recent_prompts import RecentPrompts
 from radixgate.fleet.rehearsal import Rehearsal
+from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
 from radixgate.policies.base import Policy
 from radixgate.policies.rehearsal import understudy, undrawn
@@ -71,9 +73,10 @@ class Fleet:
         self._rng = rng
         self._config = config or FleetConfig()
         self._records: dict[str, WorkerRecord] = {}
-        self._models: Counter[str] = Counter()  # workers by model; none of zero
+        self._models = ServedModels()
         self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
+        self.journal: Journal | None = None  # None: nobody wants to know
         self._ready: dict[str, list[WorkerRecord]] = {}  # by model; made when first asked for
 
     # ------------------------------------------------------------ who is there
@@ -87,7 +90,7 @@ class Fleet:
             mirror = RadixMirror(self._clock, self._config.mirror)
             shared = self._mirrors[key] = SharedMirror(key, mirror, RecentPrompts())
         self._records[identity.id] = WorkerRecord(identity, shared)
-        self._models[identity.model] += 1
+        self._models.join(identity.model)
         shared.mirror.add_worker(
             identity.id,
             reports_kv=identity.reports_kv,
@@ -110,7 +113,7 @@ class Fleet:
             return
         model, shared = record.identity.model, record.shared
         self._ready.pop(model, None)
-        self._models -= Counter((model,))
+        self._models.leave(model)
         shared.mirror.remove_worker(worker_id)
         if all(other.shared is not shared for other in self._records.values()):
             del self._mirrors[shared.key]
@@ -126,7 +129,7 @@ class Fleet:
 
     def models(self) -> frozenset[str]:
         """What the workers serve, whatever their state."""
-        return frozenset(self._models)
+        return self._models.names()
 
     def mirrors_of(self, model: str) -> tuple[MirrorKey, ...]:
         """The mirrors under which a prompt for this model needs block ids."""
@@ -151,6 +154,19 @@ class Fleet:
         record.reported_at = self._clock.now()
         record.speed.add(report)
 
+    # ------------------------------------------------------------ by which policy
+
+    def use_policy(self, policy: Policy) -> None:
+        """It chooses from now on. Leases stay as they are, and end as they would have."""
+        self._policy = policy
+
+    def forget(self) -> int:
+        """Begin anew with all that is believed and not reported; how many blocks that were.
+
+        Leases stay in the counts; when they end they leave nothing in the mirrors. O(blocks).
+        """
+        return sum(shared.forget() for shared in self._mirrors.values())
+
     # ------------------------------------------------------------ who takes it
 
     def lease(self, ask: Ask, exclude: Collection[str] = ()) -> Lease:
@@ -159,30 +175,36 @@ class Fleet:
         O(workers + blocks). Raises RequestError if no model is named and there are several,
         UnknownModel with the list of models, NoWorkerAvailable if none is ready or left.
         """
-        model = self._model_of(ask.model)
+        model = self._models.named(ask.model)
         records = self._ready_workers(model)
         if exclude or not records:
             records = self._without(exclude, model, records)
         lineup = Lineup(ask, records, self._clock.now())
-        request = request_of(ask)
-        choice = self._policy.choose(request, lineup.candidates())
+        candidates = lineup.candidates()
+        choice = self._policy.choose(request_of(ask), candidates)
         record = records[choice.index]
         cached = lineup.cached_tokens()[choice.index]
-        self._remember(ask)
         blocks = ask.blocks.get(record.shared.key, ())
         ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
         mirror = record.shared.mirror
         keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
         placement = mirror.expect(record.identity.id, blocks, keep_s)
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
-        return Lease(record, choice, stake, mirror, placement)
+        if self.journal is None:
+            self._remember(ask)
+            return Lease(record, choice, stake, mirror, placement)
+        lease = FollowedLease(record, choice, stake, mirror, placement)
+        shares = lineup.recent_shares()
+        lease.follow(self.journal.decided(ask, model, candidates, shares, choice, ttft_s))
+        self._remember(ask)
+        return lease
 
     def rehearse(self, ask: Ask, exclude: Collection[str] = ()) -> Rehearsal:
         """What `lease` would choose now, and by what. Changes nothing, and draws nothing.
 
         Raises as `lease`; RadixgateError if the policy cannot be copied. O(workers x blocks).
         """
-        model = self._model_of(ask.model)
+        model = self._models.named(ask.model)
         with undrawn(self._rng):
             ready = self._ready.get(model) or self._in_random_order(model)
             records = self._without(exclude, model, ready)
@@ -211,20 +233,6 @@ class Fleet:
             assert self._mirrors[record.identity.mirror] is record.shared
         for shared in self._mirrors.values():
             shared.mirror.check()
-
-    def _model_of(self, name: str | None) -> str:
-        models = self._models
-        if not models:
-            raise NoWorkerAvailable("no worker has joined yet")
-        if name and name not in models:
-            raise UnknownModel(
-                f"no worker serves the model {name!r:.200}; there are: {_listed(models)}",
-                param="model",
-                code="model_not_found",
-            )
-        if not name and len(models) > 1:
-            raise RequestError(f"name a model: {_listed(models)}", param="model")
-        return name or next(iter(models))
 
     def _ready_workers(self, model: str) -> Sequence[WorkerRecord]:
         ready = self._ready.get(model)
@@ -275,18 +283,4 @@ class Fleet:
         return record
 
     def _view(self, record: WorkerRecord) -> WorkerView:
-        return WorkerView(
-            identity=record.identity,
-            state=record.state,
-            in_flight=record.in_flight,
-            tokens_in_flight=record.tokens_in_flight,
-            uncached_tokens_in_flight=record.uncached_tokens_in_flight,
-            report=record.fresh_report(self._clock.now()),
-            prefill_tokens_per_s=record.speed.tokens_per_s,
-            blocks=record.shared.mirror.blocks_of(record.identity.id),
-            drift=replace(record.drift),
-        )
-
-
-def _listed(models: Collection[str]) -> str:
-    return ", ".join(sorted(models))
+        return record.view(self._clock.now())

@@ -43,6 +43,11 @@ class RecentPrompts:
         self._marks.setdefault(last, []).append(prompt.mark)
         self._lengths[len(prompt.ids)] += 1
 
+    def clear(self) -> None:
+        self._prompts.clear()
+        self._marks.clear()
+        self._lengths.clear()
+
     def _continued_by(self, prompt: Prompt) -> tuple[int, int] | None:
         """The longest is the last turn; a shorter one may belong to another conversation."""
         ids, marks = prompt.ids, self._marks

@@ -1,11 +1,12 @@
 """One worker's page in the fleet's books."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
 from radixgate.fleet.recent_prompts import RecentPrompts
-from radixgate.radix_mirror.mirror import RadixMirror, WorkerBlocks
+from radixgate.radix_mirror.mirror import RadixMirror
+from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 
 @dataclass(slots=True)
@@ -32,6 +33,11 @@ class SharedMirror:
     mirror: RadixMirror
     recent: RecentPrompts
 
+    def forget(self) -> int:
+        """All that no worker has reported; how many blocks that were."""
+        self.recent.clear()
+        return self.mirror.forget()
+
 
 @dataclass(slots=True, eq=False)
 class WorkerRecord:
@@ -51,6 +57,20 @@ class WorkerRecord:
     def fresh_report(self, now: float) -> LoadReport | None:
         """The last report; None once it is older than two seconds."""
         return self.report if now - self.reported_at <= REPORT_MAX_AGE_S else None
+
+    def view(self, now: float) -> "WorkerView":
+        """As others may see it."""
+        return WorkerView(
+            identity=self.identity,
+            state=self.state,
+            in_flight=self.in_flight,
+            tokens_in_flight=self.tokens_in_flight,
+            uncached_tokens_in_flight=self.uncached_tokens_in_flight,
+            report=self.fresh_report(now),
+            prefill_tokens_per_s=self.speed.tokens_per_s,
+            blocks=self.shared.mirror.blocks_of(self.identity.id),
+            drift=replace(self.drift),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,12 @@ class ApproximateBlocks:
             self._masks.drop(bit, worker.run_of)
             self._total -= len(worker.run_of)
 
+    def clear(self) -> None:
+        """Nothing is believed any more of the workers, which all stay."""
+        for bit, worker in list(self._workers.items()):
+            self.purge(bit)
+            self.add_worker(bit, worker.capacity_blocks)
+
     def check(self) -> None:
         """Assert that bounds hold, times rise, runs are whole and masks agree. O(blocks)."""
         assert self._total == sum(len(worker.run_of) for worker in self._workers.values())

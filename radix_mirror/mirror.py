@@ -1,5 +1,6 @@
 """What the gateway believes each worker has in its prefix cache, over block ids."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -12,6 +13,7 @@ from radixgate.radix_mirror.approximate import ApproximateBlocks, Visit
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.claims import Claim, Claims, Deadlines
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
+from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +37,6 @@ class Placement:
 
     worker_id: str
     basis: Claim | Visit
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerBlocks:
-    """What the mirror holds of one worker, in numbers."""
-
-    stored: Mapping[Tier, int]  # as reported
-    expected: int  # dispatched or pending, not yet reported as stored
-    approximate: int  # believed of a worker that reports nothing
-    pending_prompts: int
-    epoch: int | None  # None: nothing has been reported yet
-    complete: bool  # a whole snapshot has been applied since the last reset
-    late_updates: int  # discarded, as they were of an epoch that is over
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,6 +245,17 @@ class RadixMirror:
         if isinstance(placement.basis, Visit):
             placement.basis.answered = True
             self._approximate.settle(placement.basis, cached_blocks)
+
+    def forget(self) -> int:
+        """What was expected of workers, or believed of those without events, leaves; how many
+        blocks that were. What a worker has reported stays: it is so until it reports otherwise.
+
+        Placements may still be ended, which then does nothing. O(blocks).
+        """
+        before = len(self._anticipated)
+        self._deadlines.expire(math.inf)
+        self._approximate.clear()
+        return before - len(self._anticipated)
 
     # ------------------------------------------------------------ itself
 

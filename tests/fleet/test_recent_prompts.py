@@ -60,3 +60,11 @@ def test_the_oldest_is_forgotten_first() -> None:
 
 def test_a_prompt_without_blocks_is_not_remembered() -> None:
     assert remembering("", "").share(prompt("abc"), 1) == 0
+
+
+def test_cleared_it_knows_nothing() -> None:
+    recent = remembering("systemA", "systemB")
+    recent.clear()
+    assert recent.share(prompt("systemC"), 6) == 0
+    recent.add(prompt("systemA"))
+    assert recent.share(prompt("systemC"), 6) == 1 / 2

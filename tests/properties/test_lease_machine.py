@@ -1,5 +1,6 @@
 """The fleet's counts against the live leases: never negative, zero at the end."""
 
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from books import Books
 from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.fleet import Lease, Outcome, WorkerState, WorkerView
+from radixgate.policies.round_robin import RoundRobin
 
 # A busy machine makes drawing slow; that says nothing about the code.
 SLOW = [HealthCheck.too_slow]
@@ -89,6 +91,12 @@ class LeaseMachine(RuleBasedStateMachine):
         if live:
             live.lease.close(outcome, cached)
             self.live = [other for other in self.live if other is not live]
+
+    @rule()
+    def begin_anew_under_another_policy(self) -> None:
+        self.books.fleet.use_policy(RoundRobin(random.Random(1)))
+        self.books.fleet.forget()
+        assert all(view.blocks.approximate == 0 for view in self.books.fleet.workers())
 
     @rule(seconds=st.integers(0, 5))
     def wait(self, seconds: int) -> None:

@@ -188,6 +188,14 @@ class MirrorMachine(RuleBasedStateMachine):
                 truth.used = [entry for entry in truth.used if entry[1].at >= at]
         mine.ids = ()
 
+    @rule()
+    def forget(self) -> None:
+        self.mirror.forget()
+        for truth in self.truth.values():
+            for sent in truth.claims:
+                sent.live.clear()
+            truth.used.clear()
+
     @rule(seconds=st.integers(1, 30))
     def wait(self, seconds: int) -> None:
         self.clock.advance(seconds)
