@@ -39,6 +39,7 @@ class Lineup:
             prefill_tokens_per_s=[record.speed.tokens_per_s for record in records],
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
+            read_decode_step_s=self.decode_step_s,
         )
 
     def cached_tokens(self) -> Sequence[int]:
@@ -64,6 +65,23 @@ class Lineup:
             self._look()
         shared = self._records[index].shared
         return shared.recent.share(prompt_of(self._ask, shared.key), self._depths[index])
+
+    def recent_shares(self) -> Sequence[float]:
+        """`recent_share` of each worker. O(different depths x prompts)."""
+        self.cached_tokens()
+        known: dict[tuple[int, int], float] = {}
+        shares = []
+        for index, record in enumerate(self._records):
+            where = id(record.shared), self._depths[index]
+            if where not in known:
+                known[where] = self.recent_share(index)
+            shares.append(known[where])
+        return shares
+
+    def decode_step_s(self) -> Sequence[float | None]:
+        """Of each worker, as reported within the last two seconds."""
+        reports = [record.fresh_report(self._now) for record in self._records]
+        return [report.decode_step_s if report else None for report in reports]
 
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""

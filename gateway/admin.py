@@ -70,7 +70,9 @@ class Admin:
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
         asking = Asking(self.fleet, self.prompts)
-        explain = ExplainRoutes(self.workers.choice, self.fleet, asking, self.policy)
+        explain = ExplainRoutes(
+            self.workers.choice, self.fleet, asking, lambda: self.policy
+        )
         app.add_routes(explain.routes())
         waiting = self.metrics.read_waiting
         app.add_routes(LoadRoutes(self.fleet, waiting).routes())

@@ -1,6 +1,6 @@
 """`POST /explain`: who would get this request, and why. Nothing is sent, and nothing changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from aiohttp import web
@@ -27,7 +27,9 @@ _TOLD_BY = {
 class ExplainRoutes:
     """The handler of `/explain`."""
 
-    def __init__(self, choice: WorkerChoice, fleet: Fleet, asking: Asking, policy: str) -> None:
+    def __init__(
+        self, choice: WorkerChoice, fleet: Fleet, asking: Asking, policy: Callable[[], str]
+    ) -> None:
         self._choice = choice
         self._fleet = fleet
         self._asking = asking
@@ -55,7 +57,7 @@ class ExplainRoutes:
                 "object": "explanation",
                 "path": path.decode(),
                 "model": found.model,
-                "policy": self._policy,
+                "policy": self._policy(),
                 "prompt_tokens": ask.prompt_tokens,
                 "chosen": {"worker": found.worker_id, "reason": found.choice.branch},
                 "candidates": [_row(found, index) for index in _by_score(found)],

@@ -23,6 +23,10 @@ def _nothing_seen(index: int) -> float:
     return 0.0
 
 
+def _nothing_told() -> Sequence[float | None]:
+    return ()
+
+
 class Candidates(msgspec.Struct, frozen=True):
     """A frozen snapshot of the workers that may be chosen, in columns of equal length.
 
@@ -43,6 +47,8 @@ class Candidates(msgspec.Struct, frozen=True):
     # The share of the recent distinct prompts that begin with what this candidate has cached of
     # ours; 0 where nothing is remembered. A conversation's turns are one prompt. O(prompts).
     read_recent_share: Callable[[int], float] = _nothing_seen
+    # Seconds of each worker's decode step, as last reported; empty: nobody reports any.
+    read_decode_step_s: Callable[[], Sequence[float | None]] = _nothing_told
 
     def __len__(self) -> int:
         return len(self.ids)

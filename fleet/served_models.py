@@ -1,0 +1,42 @@
+"""The models that a fleet serves, and which of them a request means."""
+
+from collections import Counter
+
+from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
+
+
+class ServedModels:
+    """Counts workers by model; a model without any is not served."""
+
+    def __init__(self) -> None:
+        self._workers: Counter[str] = Counter()  # none of zero
+
+    def join(self, model: str) -> None:
+        self._workers[model] += 1
+
+    def leave(self, model: str) -> None:
+        self._workers -= Counter((model,))
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._workers)
+
+    def named(self, name: str | None) -> str:
+        """The model to route by; None or "": the only one there is.
+
+        Raises RequestError if there are several, UnknownModel with the list, NoWorkerAvailable.
+        """
+        models = self._workers
+        if not models:
+            raise NoWorkerAvailable("no worker has joined yet")
+        if name and name in models:
+            return name
+        known = ", ".join(sorted(models))
+        if name:
+            raise UnknownModel(
+                f"no worker serves the model {name!r:.200}; there are: {known}",
+                param="model",
+                code="model_not_found",
+            )
+        if len(models) > 1:
+            raise RequestError(f"name a model: {known}", param="model")
+        return next(iter(models))
