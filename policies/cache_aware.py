@@ -84,7 +84,7 @@ class CacheAware:
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
-        if not len(candidates):
+        if not candidates.ids:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
         requests = _requests(candidates)
@@ -95,7 +95,7 @@ class CacheAware:
             for index, tokens in enumerate(cached)
             if requests[index] - least <= tokens * per_token
         ]
-        most = max(cached[index] for index in free)
+        most = max([cached[index] for index in free])
         finalists = [index for index in free if cached[index] == most]
         branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
         index = self._home_of(request, candidates, requests, finalists)
@@ -118,18 +118,20 @@ class CacheAware:
         home = self._homes.of(request.session)
         if home is None:
             return None
-        most = min(requests[index] for index in finalists) + HOME_LEAD
-        return next(
-            (i for i in finalists if candidates.ids[i] == home and requests[i] <= most), None
-        )
+        most = min([requests[index] for index in finalists]) + HOME_LEAD
+        for index in finalists:
+            if candidates.ids[index] == home:
+                return index if requests[index] <= most else None
+        return None
 
     def _least_busy(
         self, candidates: Candidates, requests: Sequence[int], finalists: Sequence[int]
     ) -> int:
         """By requests, then by prompt tokens still to be computed, then by turn."""
         tokens = candidates.uncached_tokens_in_flight
-        least = min((requests[index], tokens[index]) for index in finalists)
-        equals = [index for index in finalists if (requests[index], tokens[index]) == least]
+        loads = [(requests[index], tokens[index]) for index in finalists]
+        least = min(loads)
+        equals = [index for index, load in zip(finalists, loads, strict=True) if load == least]
         chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
         if len(finalists) > 1:
             self._turns.took(candidates.ids[chosen])
@@ -139,6 +141,8 @@ class CacheAware:
 def _requests(candidates: Candidates) -> Sequence[int]:
     """Requests at each worker: ours, or all it reports if that is more and all of them report."""
     own = candidates.requests_in_flight
+    if None in candidates.running:
+        return own
     loads = []
     for index, running in enumerate(candidates.running):
         waiting = candidates.waiting[index]

@@ -77,57 +77,69 @@ class KvCost:
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
-        if not len(candidates):
+        ids = candidates.ids
+        if not ids:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
-        costs = self._costs(request, candidates, cached)
-        index, branch = self._cheapest(request, candidates, cached, costs)
-        self._homes.settle(request.session, candidates.ids[index])
+        speeds = _speeds(candidates.prefill_tokens_per_s)
+        costs = self._costs(request.prompt_tokens, candidates, cached, speeds)
+        least = min(costs)
+        index = self._home_of(request, ids, costs, least, speeds)
+        branch = "home"
+        if index is None:
+            index, branch = self._cheapest(candidates, cached, costs, least)
+        self._homes.settle(request.session, ids[index])
         return Choice(index, branch, lambda: costs)
 
     def _costs(
-        self, request: RouteRequest, candidates: Candidates, cached: Sequence[int]
+        self,
+        prompt_tokens: int,
+        candidates: Candidates,
+        cached: Sequence[int],
+        speeds: Sequence[float],
     ) -> list[float]:
         """Seconds, a candidate each."""
-        queued = queued_tokens(candidates)
-        speeds = _speeds(candidates.prefill_tokens_per_s)
-        weights = self._miss_weights(candidates)
+        config = self._config
+        requests = _requests(candidates)
+        mean = sum(requests) / len(requests)
+        stall = config.kv_cost_stall_weight
+        crowd = config.kv_cost_crowd_weight / (mean + _FEW)
         costs = []
-        for index, used in enumerate(candidates.kv_share_used):
-            uncached = max(1, request.prompt_tokens - cached[index])
-            seconds = (queued[index] + uncached * weights[index]) / speeds[index]
+        for count, queued, tokens, speed, used in zip(
+            requests,
+            queued_tokens(candidates),
+            cached,
+            speeds,
+            candidates.kv_share_used,
+            strict=True,
+        ):
+            # How many seconds a second of prefill costs all who are concerned. Comparisons, as
+            # `min` and `max` take as long as the rest of this.
+            idle = _IDLE * count
+            weight = 1.0 + stall * (mean if mean < idle else idle)
+            if count > mean:
+                weight += crowd * (count - mean)
+            uncached = prompt_tokens - tokens
+            seconds = (queued + (uncached if uncached > 1 else 1) * weight) / speed
             if used is not None and used > 0.9:
-                seconds += self._config.kv_cost_pressure_s * (used - 0.9) * 10.0
+                seconds += config.kv_cost_pressure_s * (used - 0.9) * 10.0
             costs.append(seconds)
         return costs
 
-    def _miss_weights(self, candidates: Candidates) -> list[float]:
-        """How many seconds a second of prefill costs all who are concerned, on each candidate."""
-        requests = _requests(candidates)
-        mean = sum(requests) / len(requests)
-        stall, crowd = self._config.kv_cost_stall_weight, self._config.kv_cost_crowd_weight
-        crowd /= mean + _FEW
-        return [
-            1.0 + stall * min(mean, _IDLE * count) + crowd * max(0.0, count - mean)
-            for count in requests
-        ]
-
     def _cheapest(
         self,
-        request: RouteRequest,
         candidates: Candidates,
         cached: Sequence[int],
         costs: Sequence[float],
+        least: float,
     ) -> tuple[int, str]:
-        least = min(costs)
-        home = self._home_of(request, candidates, costs, least)
-        if home is not None:
-            return home, "home"
         limit = least * (1.0 + _EQUAL_SHARE) + _EQUAL_S
         equals = [index for index, cost in enumerate(costs) if cost <= limit]
-        best = min(equals, key=lambda index: -cached[index])
-        branch = "hit" if cached[best] else "miss"
-        if cached[best] and is_scarce(candidates, cached, best):
+        best = equals[0] if len(equals) == 1 else max(equals, key=cached.__getitem__)
+        if not cached[best]:
+            return self._least_busy(candidates, equals), "miss"
+        branch = "hit"
+        if is_scarce(candidates, cached, best):
             # As if nobody had it: the least busy computes it once more, and then holds it too.
             branch = "spread"
             queued = queued_tokens(candidates)
@@ -138,34 +150,35 @@ class KvCost:
     def _home_of(
         self,
         request: RouteRequest,
-        candidates: Candidates,
+        ids: Sequence[str],
         costs: Sequence[float],
         least: float,
+        speeds: Sequence[float],
     ) -> int | None:
         """Where the session was last; None: there is none, or it is too dear now."""
         home = self._homes.of(request.session)
-        if home is None or home not in candidates.ids:
+        if home is None or home not in ids:
             return None
-        index = candidates.ids.index(home)
-        speed = _speeds(candidates.prefill_tokens_per_s)[index]
-        margin = self._config.kv_cost_home_margin * request.prompt_tokens / speed
+        index = ids.index(home)
+        margin = self._config.kv_cost_home_margin * request.prompt_tokens / speeds[index]
         return index if costs[index] <= least + margin else None
 
     def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
         """By requests, then by turn."""
-        requests = candidates.requests_in_flight
-        fewest = min(requests[index] for index in equals)
-        equals = [index for index in equals if requests[index] == fewest]
-        chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
+        if len(equals) > 1:
+            requests = candidates.requests_in_flight
+            fewest = min([requests[index] for index in equals])
+            equals = [index for index in equals if requests[index] == fewest]
+        chosen = equals[0] if len(equals) == 1 else self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids[chosen])
         return chosen
 
 
 def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     """Tokens a second of each; one that has not told is as fast as the median."""
-    known = [speed for speed in measured if speed]
-    if not known:
+    if not any(measured):
         return [_SPEED_GUESS] * len(measured)
+    known = [speed for speed in measured if speed]
     usual = statistics.median(known)
     return [
         speed if speed and not usual / _SAME_SPEED <= speed <= usual * _SAME_SPEED else usual
@@ -175,6 +188,8 @@ def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
 
 def _requests(candidates: Candidates) -> Sequence[int]:
     """Requests at each worker: ours, or all that it reports if that is more."""
+    if not any(candidates.running) and not any(candidates.waiting):
+        return candidates.requests_in_flight
     return [
         own if running is None or waiting is None else max(own, running + waiting)
         for own, running, waiting in zip(

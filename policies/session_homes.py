@@ -37,7 +37,8 @@ class SessionHomes:
         """It lives there now."""
         if not session:
             return
-        self._homes[session] = worker_id
-        self._homes.move_to_end(session)
-        if len(self._homes) > self._most:
-            self._homes.popitem(last=False)
+        homes = self._homes
+        homes[session] = worker_id
+        homes.move_to_end(session)
+        if len(homes) > self._most:
+            homes.popitem(last=False)

@@ -24,9 +24,10 @@ class Turns:
 
     def next(self, ids: Sequence[str], among: Sequence[int]) -> int:
         """One of the indices `among`: the one whose turn is longest ago. O(among)."""
-        last = self._last
+        last, draw = self._last, self._rng.random
         # Drawn anew each time: two gateways that start together do not take the same order.
-        return min(among, key=lambda index: last.get(ids[index], -self._rng.random()))
+        turns = [last.get(ids[index], -draw()) for index in among]
+        return among[turns.index(min(turns))]
 
     def took(self, worker_id: str) -> None:
         """The worker had its turn now."""
