@@ -72,7 +72,7 @@ class Bench:
                 "127.0.0.1",
                 9000 + number,
                 clock=clock,
-                deadlines=gateway._deadlines,
+                deadlines=gateway.headquarters.path.deadlines,
                 max_idle=64,
                 idle_timeout_s=60.0,
             )
@@ -84,8 +84,8 @@ class Bench:
             gateway.fleet.admit(_identity(f"w{number}"))
             gateway.fleet.set_state(f"w{number}", WorkerState.READY)
         self.client = Wire()
-        assert gateway._front is not None
-        self._front = FrontConnection(gateway._front)
+        assert gateway.door is not None
+        self._front = FrontConnection(gateway.door.front)
         self._front.connection_made(cast(asyncio.Transport, self.client))
 
     def ask(self, request: bytes, answer: bytes) -> None:

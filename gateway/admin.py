@@ -53,7 +53,7 @@ class Admin:
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
             client_max_size=max_body_bytes,
-            middlewares=[self.finish, errors_as_json, key_check(self.keys)],
+            middlewares=[self.finish, errors_as_json, key_check(lambda: self.keys)],
         )
         app.add_routes(
             [

@@ -10,20 +10,23 @@ from radixgate.gateway.key_ring import KeyRing
 
 CALLER = web.RequestKey("caller", Caller)
 # Probes of an orchestrator carry no key, and learn nothing from these.
-_OPEN = frozenset(("/health", "/readiness"))
+_OPEN = frozenset(("/health", "/readiness", "/openapi.json"))
 # What a client needs to generate. Everything else, and what does not exist, is an admin's.
 _TOKENS = ("/tokenize", "/detokenize", "/v1/tokenize", "/v1/detokenize")
 _CLIENTS = frozenset(("/v1/models", "/get_model_info", *_TOKENS))
 
 
-def key_check(keys: KeyRing) -> Middleware:
-    """Lets a request through with its caller in `request[CALLER]`, or raises 401 or 403."""
+def key_check(keys: Callable[[], KeyRing]) -> Middleware:
+    """Lets a request through with its caller in `request[CALLER]`, or raises 401 or 403.
+
+    `keys`: those that hold now.
+    """
 
     @web.middleware
     async def check(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        request[CALLER] = _caller(keys, request)
+        request[CALLER] = _caller(keys(), request)
         return await handler(request)
 
     return check

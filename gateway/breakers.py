@@ -38,6 +38,15 @@ class Breakers:
         self._clock = clock
         self._failing: dict[str, Breaker] = {}
 
+    def change(self, config: ReliabilityConfig) -> None:
+        """Judge by this from now on. A breaker that is open or closed stays so."""
+        self._config = config
+        most = config.cb_failure_threshold
+        for breaker in self._failing.values():
+            opened = breaker.open_until is not None
+            breaker.failures = most if opened else min(breaker.failures, most - 1)
+            breaker.successes = min(breaker.successes, config.cb_success_threshold - 1)
+
     def barred(self) -> Collection[str]:
         """The workers that may be given nothing now. O(failing workers)."""
         if not self._failing:

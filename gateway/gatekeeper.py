@@ -36,6 +36,18 @@ class Limits:
             config.queue_timeout_secs,
         )
 
+    def changed(self, config: LimitsConfig, keys: KeyRing, clock: Clock) -> "Limits":
+        """What holds after a change of settings: who runs and who waits is still counted, and no
+        tenant has more left than before."""
+        rates = RateLimits(config, keys.limits, clock, self.rates)
+        line = self.line
+        if line is not None:
+            line.resize(config)
+        if line is None or not config.bounds_concurrency:
+            # Who runs without a limit is not counted, so a first limit is for those that come.
+            line = WaitingLine(config) if config.bounds_concurrency else None
+        return Limits(line, rates if rates.any else None, config.queue_timeout_secs)
+
     def drop_queue(self) -> int:
         """Refuse what waits for a place; how many that were."""
         return 0 if self.line is None else self.line.drop()

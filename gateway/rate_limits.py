@@ -35,6 +35,11 @@ class Bucket:
         self._level = level - amount
         return 0.0
 
+    def resize(self, per_minute: float) -> None:
+        """Fill at this rate from now on; what is in it stays, up to the new minute's worth."""
+        self._most = per_minute
+        self._per_s = per_minute / 60.0
+
     def give(self, amount: float) -> None:
         """Back; what is negative is taken though it may not be there."""
         self._level += amount
@@ -43,8 +48,15 @@ class Bucket:
 class RateLimits:
     """The buckets of all tenants; as many as the keys file has, and one for who has none."""
 
-    def __init__(self, limits: LimitsConfig, own: Mapping[str, TenantLimits], clock: Clock) -> None:
-        """`own`: by tenant, what goes before the flags."""
+    def __init__(
+        self,
+        limits: LimitsConfig,
+        own: Mapping[str, TenantLimits],
+        clock: Clock,
+        before: "RateLimits | None" = None,
+    ) -> None:
+        """`own`: by tenant, what goes before the flags. `before`: what held until now; its buckets
+        go on as full as they are, so that a change of settings grants nothing."""
         self._clock = clock
         now = clock.now()
         self._requests: dict[str | None, Bucket] = {}
@@ -54,9 +66,11 @@ class RateLimits:
             requests = mine.requests_per_minute or limits.tenant_requests_per_minute
             tokens = mine.tokens_per_minute or limits.tenant_tokens_per_minute
             if requests is not None:
-                self._requests[tenant] = Bucket(requests, now)
+                known = None if before is None else before._requests.get(tenant)
+                self._requests[tenant] = _bucket(known, requests, now)
             if tokens is not None:
-                self._tokens[tenant] = Bucket(tokens, now)
+                known = None if before is None else before._tokens.get(tenant)
+                self._tokens[tenant] = _bucket(known, tokens, now)
 
     @property
     def any(self) -> bool:
@@ -91,6 +105,13 @@ class RateLimits:
             return
         prompt = charged if counts.prompt is None else counts.prompt
         tokens.give(charged - prompt - (counts.completion or 0))
+
+
+def _bucket(known: Bucket | None, per_minute: float, now: float) -> Bucket:
+    if known is None:
+        return Bucket(per_minute, now)
+    known.resize(per_minute)
+    return known
 
 
 def _over(what: str, wait_s: float) -> TooManyRequests:

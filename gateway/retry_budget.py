@@ -14,9 +14,15 @@ class RetryBudget:
     """Reads the counters that are kept anyway, noted once a second: it costs a request nothing."""
 
     def __init__(
-        self, ratio: float, metrics: GatewayMetrics, clock: Clock, deadlines: Deadlines
+        self,
+        ratio: float,
+        metrics: GatewayMetrics,
+        clock: Clock,
+        deadlines: Deadlines,
+        always: int = ALWAYS,
     ) -> None:
-        """`ratio`: retries for each request."""
+        """`ratio`: retries for each request. `always`: of the window, whatever the traffic."""
+        self._always = always
         self._ratio = ratio
         self._metrics = metrics
         self._clock = clock
@@ -24,11 +30,15 @@ class RetryBudget:
         self.deadline = clock.now() + 1.0
         deadlines.watch(self)
 
+    def change(self, ratio: float) -> None:
+        """Another ratio holds from now on, also for the window that is under way."""
+        self._ratio = ratio
+
     def allows(self) -> bool:
         """One more retry may be made. O(1)."""
         requests, retries = self._noted[0]
         made = self._metrics.retries - retries
-        return made < max(ALWAYS, self._ratio * (self._requests - requests))
+        return made < max(self._always, self._ratio * (self._requests - requests))
 
     def on_deadline(self) -> None:
         """A second has passed: the oldest leaves the window."""

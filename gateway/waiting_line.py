@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import sys
 from itertools import count
 from typing import Protocol
 
@@ -36,8 +37,9 @@ class WaitingLine:
     its place in the line; the owner sees to deadlines."""
 
     def __init__(self, limits: LimitsConfig) -> None:
-        self._most = limits.max_concurrent_requests
+        self._most = _most_running(limits)
         self._most_waiting = limits.queue_size
+        self._shrunk_at = 0  # running when the bound was last lowered
         self._numbers = count()
         self._heap: list[tuple[int, int, Entrant]] = []
         self._waiting: dict[Entrant, None] = {}  # what is in the heap and not here, has left
@@ -100,9 +102,20 @@ class WaitingLine:
             entrant.dropped()
         return len(waiting)
 
+    def resize(self, limits: LimitsConfig) -> None:
+        """Other bounds hold from now on. Who is beyond them already stays."""
+        self._most = _most_running(limits)
+        self._most_waiting = limits.queue_size
+        self._shrunk_at = self.running + len(self._waiting)
+        self.admit()
+
     def check(self) -> None:
         """Assert that the counts are possible. O(waiting)."""
-        assert 0 <= self.running <= self._most
-        assert len(self._waiting) <= self._most_waiting
+        assert 0 <= self.running <= max(self._most, self._shrunk_at)
+        assert len(self._waiting) <= max(self._most_waiting, self._shrunk_at)
         assert {entry[2] for entry in self._heap} >= self._waiting.keys()
         assert len(self._heap) <= 2 * len(self._waiting) + _MOST_GONE + 1
+
+
+def _most_running(limits: LimitsConfig) -> int:
+    return limits.max_concurrent_requests if limits.bounds_concurrency else sys.maxsize

@@ -2,8 +2,8 @@
 
 from radixgate.fleet.fleet import Fleet, LoadReport, WorkerView
 from radixgate.gateway.metrics import WorkerRow
+from radixgate.gateway.roster import Member, Roster
 from radixgate.gateway.worker_choice import WorkerChoice
-from radixgate.gateway.workers import Member, Workers
 
 
 def worker_row(member: Member, fleet: Fleet, choice: WorkerChoice) -> dict[str, object]:
@@ -29,14 +29,14 @@ def worker_row(member: Member, fleet: Fleet, choice: WorkerChoice) -> dict[str, 
     return row
 
 
-def worker_gauges(workers: Workers, fleet: Fleet) -> list[WorkerRow]:
+def worker_gauges(roster: Roster, fleet: Fleet) -> list[WorkerRow]:
     """What the metrics show of each worker."""
     rows = []
-    for member in workers.members():
+    for member in roster.members():
         view = fleet.worker(member.address.id)
         in_flight = 0 if view is None else view.in_flight
         blocks = 0 if view is None else mirror_blocks(view)
-        breaker = workers.choice.breaker_of(member.address.id)
+        breaker = roster.choice.breaker_of(member.address.id)
         rows.append(WorkerRow(member.address.id, member.state.value, in_flight, blocks, breaker))
     return rows
 

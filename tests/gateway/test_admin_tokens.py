@@ -50,7 +50,7 @@ async def client() -> AsyncIterator[Client]:
     prompts.learn(ServedModel("toy", "t", "h", 259, 64, PromptEncoder(toy_tokenizer_bundle())))
     choice = WorkerChoice(fleet, Breakers(ReliabilityConfig(), clock), Spared(0.0, clock, rng))
     workers = Workers(fleet, {}, HealthRule.of(GatewayConfig()), 1.0, choice)
-    checks = [errors_as_json, key_check(KeyRing.of(AccessConfig()))]
+    checks = [errors_as_json, key_check(lambda: KeyRing.of(AccessConfig()))]
     app = web.Application(middlewares=checks)
     app.add_routes(TokenRoutes(workers, fleet, prompts).routes())
     async with TestClient(TestServer(app)) as asking:

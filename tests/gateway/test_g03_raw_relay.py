@@ -67,7 +67,8 @@ async def test_a_slow_reader_gets_every_byte_and_the_gateway_keeps_few() -> None
         async with RawClient(gateway.port, read_limit=4096) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             await asyncio.sleep(0.1)
-            (front,) = gateway.gateway._front.connections  # type: ignore[union-attr]
+            assert gateway.gateway.door is not None
+            (front,) = gateway.gateway.door.front.connections
             assert front._transport is not None
             assert front._transport.get_write_buffer_size() < 500_000
             reply = await client.answer()

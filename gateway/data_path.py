@@ -1,0 +1,158 @@
+"""What answers generations in one process: its books, its ways to the workers, limits and keys."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from radixgate.clock import Clock
+from radixgate.fleet.fleet import Fleet
+from radixgate.gateway.another_try import AnotherTry
+from radixgate.gateway.asking import Asking
+from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.breakers import Breakers
+from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.core import Core, PatienceRule
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.forwarder import Forwarder
+from radixgate.gateway.gatekeeper import Limits, generator_of
+from radixgate.gateway.http_front import Generator
+from radixgate.gateway.key_ring import KeyRing
+from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
+from radixgate.gateway.own_headers import OwnHeaders
+from radixgate.gateway.prompt_tokens import PromptTokenizer
+from radixgate.gateway.request_ids import RequestIds
+from radixgate.gateway.retries import RetryRule
+from radixgate.gateway.retry_budget import RetryBudget
+from radixgate.gateway.roster import Roster
+from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.spared import Spared
+from radixgate.gateway.worker_choice import WorkerChoice
+from radixgate.gateway.worker_factories import worker_factories
+from radixgate.gateway.worker_rows import worker_gauges
+from radixgate.policies.base import Policy
+
+
+class ServedWorkers(Protocol):
+    """The workers as the data path needs them."""
+
+    @property
+    def roster(self) -> Roster: ...
+
+    @property
+    def clients(self) -> Mapping[str, WorkerClient]:
+        """By worker id; changes as workers come and go."""
+        ...
+
+    def check_soon(self, worker_id: str) -> None:
+        """An attempt failed there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What can be changed while requests run: the next ones go by it."""
+
+    config: GatewayConfig
+    rules: GatewayRules
+    keys: KeyRing
+
+
+class DataPath:
+    """Made, given its workers by `serve`; then its `generator` answers."""
+
+    def __init__(self, first: Rules, policy: Policy, clock: Clock, rng: random.Random) -> None:
+        config, rules = first.config, first.rules
+        self._clock = clock
+        self._rng = rng
+        self.deadlines = Deadlines(clock)
+        self.fleet = Fleet(policy, clock, rng, rules.fleet)
+        self.prompts = PromptTokenizer()
+        self.factories = worker_factories(
+            config,
+            self.fleet,
+            self.prompts,
+            self.deadlines,
+            clock,
+            rng,
+            rules.access.worker_api_key,
+            rules.headers.to_client(),
+        )
+        reliability = rules.reliability
+        self._breakers = Breakers(reliability, clock)
+        self._spared = Spared(reliability.slow_start_secs, clock, rng)
+        self.choice = WorkerChoice(self.fleet, self._breakers, self._spared)
+        self._read_rows: Callable[[], list[WorkerRow]] = list
+        self.metrics = GatewayMetrics(lambda: self._read_rows())
+        self._budget = RetryBudget(
+            reliability.retry_budget_ratio, self.metrics, clock, self.deadlines
+        )
+        self._request_ids = RequestIds(rng)
+        self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
+        self.limits = Limits.of(rules.limits, first.keys, clock)
+        self._core: Core | None = None  # None: it serves nobody yet
+        self._generator: Generator | None = None
+
+    @property
+    def generator(self) -> Generator:
+        """Of new requests; another one after `apply`."""
+        assert self._generator is not None, "no workers were given"
+        return self._generator
+
+    def serve(self, workers: ServedWorkers, rules: Rules) -> None:
+        """Answer with these workers, by these rules."""
+        self._read_rows = lambda: worker_gauges(workers.roster, self.fleet)
+        config = rules.config
+        another_try = AnotherTry(
+            RetryRule.of(config), self._budget, self.choice, self.metrics, self._rng
+        )
+        self._core = Core(
+            choice=self.choice,
+            asking=Asking(self.fleet, self.prompts),
+            clients=workers.clients,
+            on_worker_failed=workers.check_soon,
+            policy=config.policy.encode(),
+            patience=PatienceRule.of(config),
+            another_try=another_try,
+            metrics=self.metrics,
+            deadlines=self.deadlines,
+            clock=self._clock,
+            rng=self._rng,
+            request_ids=self._request_ids,
+            own_headers=self.own_headers,
+            passes_authorization=_passes_authorization(rules),
+        )
+        self._open(self._core, rules.keys)
+
+    def apply(self, rules: Rules, policy: Policy | None) -> None:
+        """From now on new requests go by these; what runs ends by the ones it began with.
+
+        `policy`: None if it stays as it is, with what it remembers. Raises nothing.
+        """
+        core, config, reliability = self._core, rules.config, rules.rules.reliability
+        assert core is not None
+        if policy is not None:
+            self.fleet.use_policy(policy)
+        self._breakers.change(reliability)
+        self._spared.change(reliability.slow_start_secs)
+        self._budget.change(reliability.retry_budget_ratio)
+        name = config.policy.encode()
+        self.own_headers = OwnHeaders(name, self._request_ids)
+        self.limits = self.limits.changed(rules.rules.limits, rules.keys, self._clock)
+        self._core = replace(
+            core,
+            policy=name,
+            patience=PatienceRule.of(config),
+            another_try=replace(core.another_try, rule=RetryRule.of(config)),
+            own_headers=self.own_headers,
+            passes_authorization=_passes_authorization(rules),
+        )
+        self._open(self._core, rules.keys)
+
+    def _open(self, core: Core, keys: KeyRing) -> None:
+        self._generator = generator_of(Forwarder(core), core, keys, self.limits)
+
+
+def _passes_authorization(rules: Rules) -> bool:
+    """What a client sends as its key is a worker's, and not the gateway's own."""
+    return not rules.keys.used and rules.rules.headers.to_worker()(b"authorization")

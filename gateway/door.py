@@ -1,0 +1,101 @@
+"""The port that clients know: what listens there, and how it closes."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from radixgate.clock import Clock
+from radixgate.errors import ConfigError
+from radixgate.gateway.data_path import DataPath
+from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.header_rules import HeaderConfig
+from radixgate.gateway.http_front import Front
+from radixgate.gateway.request_head import HeadCache
+from radixgate.gateway.request_reader import FrontLimits
+
+_DRAIN_LOOK_S = 0.05
+_BACKLOG = 4096
+# A client that opens a connection and does not finish its handshake holds it for no longer.
+_HANDSHAKE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where and how."""
+
+    host: str
+    port: int  # 0: a free one
+    max_payload_size: int
+    tls: ssl.SSLContext | None = None  # None: in the clear
+    shared: bool = False  # with other processes, which get their share of the connections
+
+
+class Door:
+    """Opened once; then `drain` and `close`, or `close` alone."""
+
+    def __init__(
+        self,
+        path: DataPath,
+        headers: HeaderConfig,
+        make_admin: Callable[[], asyncio.Protocol],
+        listening: Listening,
+        clock: Clock,
+    ) -> None:
+        """`make_admin`: who takes over the connections whose request is no generation."""
+        self._listening = listening
+        self._path = path
+        self.front = Front(
+            path.generator,
+            make_admin,
+            HOT_PATHS,
+            FrontLimits(listening.max_payload_size),
+            clock,
+            path.deadlines,
+            path.own_headers,
+            HeadCache(headers.to_worker()),
+        )
+        self._server: asyncio.AbstractServer | None = None
+        self.port = 0  # the one really taken, once open
+
+    async def open(self) -> None:
+        """Raises ConfigError if the address cannot be had."""
+        self._path.deadlines.start()
+        at = self._listening
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                self.front,
+                at.host,
+                at.port,
+                backlog=_BACKLOG,
+                reuse_address=True,
+                reuse_port=at.shared or None,
+                ssl=at.tls,
+                ssl_handshake_timeout=_HANDSHAKE_S if at.tls else None,
+            )
+        except OSError as exc:
+            raise ConfigError(f"cannot listen on {at.host}:{at.port}: {exc}") from exc
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def renew(self) -> None:
+        """New requests go by what the data path has now."""
+        self.front.generator = self._path.generator
+        self.front.own_headers = self._path.own_headers
+
+    async def drain(self, grace_s: float) -> None:
+        """Accept nothing more and let running answers end, for at most so long."""
+        if self._server is not None:
+            self._server.close()
+        self.front.drain()
+        waited_s = 0.0
+        while self.front.connections and waited_s < grace_s:
+            await asyncio.sleep(_DRAIN_LOOK_S)
+            waited_s += _DRAIN_LOOK_S
+
+    def close(self) -> None:
+        """Break off what still runs."""
+        if self._server is not None:
+            self._server.close()
+        self.front.abort()
+        self._path.deadlines.stop()

@@ -1,0 +1,70 @@
+"""Who knows the whole fleet: the workers and their checks, and the routes of the admins."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+
+from aiohttp import web
+
+from radixgate.clock import Clock
+from radixgate.gateway.admin import Admin
+from radixgate.gateway.data_path import DataPath, Rules
+from radixgate.gateway.health import HealthRule
+from radixgate.gateway.workers import Workers
+from radixgate.policies.base import Policy
+
+
+class Headquarters:
+    """One a gateway, however many processes answer its generations."""
+
+    def __init__(self, first: Rules, policy: Policy, clock: Clock, rng: random.Random) -> None:
+        self.path = path = DataPath(first, policy, clock, rng)
+        config = first.config
+        self.workers = Workers(
+            path.fleet,
+            path.factories,
+            HealthRule.of(config),
+            config.shutdown_grace_period_secs,
+            path.choice,
+        )
+        path.serve(self.workers, first)
+        self.admin = Admin(
+            self.workers,
+            path.fleet,
+            path.metrics,
+            config.policy,
+            path.own_headers,
+            first.keys,
+            path.prompts,
+            lambda: path.limits.drop_queue(),
+            started_at=time.time(),
+        )
+        self._max_payload_size = config.max_payload_size
+        self._runner: web.AppRunner | None = None
+
+    async def open(self) -> Callable[[], asyncio.Protocol]:
+        """What takes over a connection with an admin's request."""
+        app = self.admin.application(self._max_payload_size)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        make_admin = self._runner.server
+        assert make_admin is not None
+        return make_admin
+
+    def apply(self, rules: Rules, policy: Policy | None) -> None:
+        """Go by these from now on. `policy`: None if it stays."""
+        self.path.apply(rules, policy)
+        self.workers.rule = HealthRule.of(rules.config)
+        self.workers.drain_s = rules.config.shutdown_grace_period_secs
+        self.admin.policy = rules.config.policy
+        self.admin.own_headers = self.path.own_headers
+        self.admin.keys = rules.keys
+
+    async def close(self) -> None:
+        """Remove every worker, and break off what runs."""
+        self.workers.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        # What was cancelled just now gets its turn to end.
+        await asyncio.sleep(0)
