@@ -60,10 +60,11 @@ class AnswerProgress:
     @property
     def brought(self) -> int:
         """Tokens that the attempt under way has added, or the last one had. O(choices)."""
-        return self._tokens - self._brought_before
+        return self.tokens - self._brought_before
 
     @property
-    def _tokens(self) -> int:
+    def tokens(self) -> int:
+        """All that have come. O(choices)."""
         return sum(map(len, self._ids.values()))
 
     @property
@@ -81,7 +82,7 @@ class AnswerProgress:
         A request without a seed is given one here, so that any worker continues it alike.
         """
         self.attempts += 1
-        self._brought_before = self._tokens
+        self._brought_before = self.tokens
         if self._renderer is not None:
             return
         self._renderer = self._generation.renderer(context)

@@ -36,6 +36,10 @@ class AnswerReader(Protocol):
         """Unknown where the answer does not say. O(what is kept)."""
         ...
 
+    def counts_so_far(self) -> AnswerCounts:
+        """Of an answer that ends here, cut short. Nothing may be asked after it."""
+        ...
+
 
 class _PromptDetails(msgspec.Struct):
     cached_tokens: int | None = None
@@ -150,6 +154,9 @@ class WholeAnswer:
             return _UNKNOWN
         return _sum([counts for answer in batch if (counts := answer.counts()) is not None])
 
+    def counts_so_far(self) -> AnswerCounts:
+        return _UNKNOWN
+
 
 class StreamedAnswer:
     """A stream of server-sent events, of which the last ones are read at the end."""
@@ -158,6 +165,7 @@ class StreamedAnswer:
         self._parts: list[bytes] = []
         self._size = 0
         self._trim_at = TRIM_AT_BYTES
+        self._let_go = 0  # events that are kept no more
         self._events: list[bytes] | None = None  # the last ones, once the stream has ended
 
     def feed(self, data: bytes) -> None:
@@ -181,17 +189,24 @@ class StreamedAnswer:
                 return counts
         return _UNKNOWN
 
+    def counts_so_far(self) -> AnswerCounts:
+        """As the worker told on the way; else a token an event, which is what engines send."""
+        events = self._let_go + _count_events(b"".join(self._parts))
+        told = self.counts()
+        return told if told.completion is not None else AnswerCounts(completion=events)
+
     def _last_events(self) -> list[bytes]:
         if self._events is None:
             # The blank line closes an event that the end of the stream has cut short of its own.
             kept = _last_of(b"".join(self._parts)) + b"\n\n"
             self._events = list(sse.SseScanner().feed(kept))
-            self._parts.clear()
         return self._events
 
     def _trim(self) -> None:
         """Let go of what lies before the last events. Amortised O(1) a byte."""
-        kept = _last_of(b"".join(self._parts))
+        stream = b"".join(self._parts)
+        kept = _last_of(stream)
+        self._let_go += _count_events(stream[: len(stream) - len(kept)])
         if len(kept) > MAX_READ_BYTES:
             kept = kept[-TRIM_AT_BYTES:]
         self._parts = [kept]
@@ -211,6 +226,12 @@ def _last_of(stream: bytes) -> bytes:
         if start < 0:
             return stream
     return stream[start + 2 :]
+
+
+def _count_events(stream: bytes) -> int:
+    if b"\r" in stream:
+        return sum(1 for _ in _BLANK_LINE.finditer(stream))
+    return stream.count(b"\n\n")
 
 
 def _read_event(event: bytes) -> _Event | None:

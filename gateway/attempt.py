@@ -82,13 +82,18 @@ class Downstream(Protocol):
 
 
 class Attempt(Protocol):
-    """A started attempt, as its owner steers it. All three may come at any time, also twice."""
+    """A started attempt, as its owner steers it. All may come at any time, also twice."""
 
     def pause(self) -> None:
         """Read nothing more from the worker: the client's side is full."""
         ...
 
     def resume(self) -> None: ...
+
+    def delivered(self) -> AnswerCounts | None:
+        """What has come of an answer that is about to be cut short; None: nothing is known of it.
+        O(what is kept of it)."""
+        ...
 
     def cancel(self) -> None:
         """The client has left: tell the worker at once. No callback follows."""

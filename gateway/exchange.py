@@ -20,6 +20,7 @@ from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.salted_body import salted_body
+from radixgate.gateway.to_workers import to_workers
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class Exchange:
         "_core",
         "_failure",
         "_head",
+        "_last_attempt",
         "_lease",
         "_paused",
         "_question",
@@ -63,6 +65,7 @@ class Exchange:
         self._backoff: asyncio.TimerHandle | None = None
         self._lease: Lease | None = None
         self._attempt: Attempt | None = None
+        self._last_attempt: Attempt | None = None  # that has ended
         self._tried: list[str] = []
         self._failure: RadixgateError | None = None  # of the last attempt
         self._paused = False
@@ -100,6 +103,10 @@ class Exchange:
         if self._attempt is not None:
             self._be_patient(self._core.patience.idle_s)
             self._attempt.resume()
+
+    def delivered(self) -> AnswerCounts | None:
+        attempt = self._attempt or self._last_attempt
+        return None if attempt is None else attempt.delivered()
 
     def cancel(self) -> None:
         """The client has left."""
@@ -179,26 +186,15 @@ class Exchange:
             self._ask(question)
 
     def _ask(self, question: Question) -> None:
-        head = self._head
         self._question = question
-        self._request = FrontRequest(
-            method=head.method,
-            path=head.path,
-            query=head.query,
-            forwarded=head.forwarded,
-            authorization=self._authorization(),
-            body=salted_body(self._body, self._caller),
-            request_id=self._request_id,
-            generation=question.generation,
-            progress=question.progress(),
+        self._request = to_workers(
+            self._head,
+            salted_body(self._body, self._caller),
+            question,
+            self._request_id,
+            passes_authorization=self._core.passes_authorization,
         )
         self._dispatch()
-
-    def _authorization(self) -> bytes:
-        given = self._head.authorization
-        if given is None or not self._core.passes_authorization:
-            return b""
-        return b"authorization: %b\r\n" % given
 
     def _dispatch(self) -> None:
         core, request = self._core, self._request
@@ -260,7 +256,7 @@ class Exchange:
         self, outcome: Outcome, counts: AnswerCounts | None = None, *, busy: bool = False
     ) -> None:
         self.deadline = NEVER
-        self._attempt = None
+        self._attempt, self._last_attempt = None, self._attempt
         lease, self._lease = self._lease, None
         if lease is None:
             return

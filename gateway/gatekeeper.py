@@ -67,6 +67,9 @@ class Refusal:
 
     def resume(self) -> None: ...
 
+    def delivered(self) -> AnswerCounts | None:
+        return None
+
     def cancel(self) -> None: ...
 
 

@@ -80,6 +80,14 @@ class GrpcAttempt:
         for handle, running in self._running.items():
             self._give_back(handle, running)
 
+    def delivered(self) -> AnswerCounts | None:
+        usage = self._progress.usage
+        return AnswerCounts(
+            prompt=usage.prompt_tokens or None,  # no item has told it yet
+            cached=usage.cached_tokens,
+            completion=self._progress.tokens,
+        )
+
     def cancel(self) -> None:
         self._cancelled = True
         for handle in self._running:

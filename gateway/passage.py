@@ -10,6 +10,8 @@ from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.waiting_line import WaitingLine
 
+_UNTOLD = (None, AnswerCounts())
+
 
 class Desk(Protocol):
     """Who sends requests on their way, and hears how they went."""
@@ -121,11 +123,14 @@ class Passage:
         if self._attempt is not None:
             self._attempt.resume()
 
+    def delivered(self) -> AnswerCounts | None:
+        return None if self._attempt is None else self._attempt.delivered()
+
     def cancel(self) -> None:
         if self._over:
             return
         waited, attempt = self._deadlines is not None, self._attempt
-        self._finish(None)
+        self._finish(self.delivered())
         if attempt is not None:
             attempt.cancel()
         elif waited:
@@ -134,11 +139,11 @@ class Passage:
     # ------------------------------------------------------------ from the core
 
     def on_end(self, counts: AnswerCounts | None) -> None:
-        self._finish(counts)
+        self._finish(self.delivered() if counts in _UNTOLD else counts)
         self.client.on_end(counts)
 
     def on_failure(self, error: RadixgateError) -> None:
-        self._finish(None)
+        self._finish(self.delivered())
         self.client.on_failure(error)
 
     def _finish(self, counts: AnswerCounts | None) -> None:

@@ -160,3 +160,28 @@ def test_embeddings_count_a_prompt_and_no_completion() -> None:
     answer = WholeAnswer()
     answer.feed(b'{"data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":4,"total_tokens":4}}')
     assert answer.counts() == AnswerCounts(4, None, None)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "counts"),
+    [
+        pytest.param((DELTA, DELTA), AnswerCounts(completion=2), id="a-token-an-event"),
+        pytest.param((DELTA, DELTA[:-4]), AnswerCounts(completion=1), id="half-an-event"),
+        pytest.param((), AnswerCounts(completion=0), id="nothing"),
+        pytest.param((NATIVE,), AnswerCounts(5, 1, 2), id="told-on-the-way"),
+        pytest.param((DELTA, FINISH, DONE), AnswerCounts(completion=3), id="whole-and-untold"),
+    ],
+)
+def test_what_had_come_of_a_stream_that_is_cut(
+    pieces: tuple[bytes, ...], counts: AnswerCounts
+) -> None:
+    answer = streamed(*pieces)
+    answer.is_whole()
+    assert answer.counts_so_far() == counts
+
+
+def test_what_was_let_go_of_a_long_stream_is_counted() -> None:
+    event = b'data: {"choices":[{"index":0,"delta":{"content":"abc"},"finish_reason":null}]}\n\n'
+    for end in (b"\n\n", b"\r\n\r\n"):
+        answer = streamed(*[event.replace(b"\n\n", end)] * 5_000)
+        assert answer.counts_so_far() == AnswerCounts(completion=5_000)

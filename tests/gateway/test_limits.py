@@ -1,15 +1,18 @@
 """Concurrency is held to the last byte; who cannot be taken hears 429 or 503 and when to retry."""
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+
+import pytest
 
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.rules import GatewayRules
-from raw_client import Answer, RawClient, request
-from scripted_worker import Hang, ScriptedWorker, events, sse_end, sse_head
+from raw_client import Answer, RawClient, ask, request
+from scripted_worker import Hang, Reset, ScriptedWorker, Step, events, sse_end, sse_head
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
 from until import until
 
@@ -117,3 +120,34 @@ async def test_a_tenant_over_its_rate_hears_429_and_the_others_nothing(tmp_path:
         for _ in range(4):
             assert (await gateway.post(CHAT, chat_body(), blue)).status == 200
         assert len(worker.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("how", "end"),
+    [
+        pytest.param("leave", [Hang()], id="the-client-leaves"),
+        pytest.param("read", [Reset()], id="the-worker-dies"),
+        pytest.param("read", sse_end(), id="no-counts-are-told"),
+    ],
+)
+async def test_what_came_of_a_stream_is_charged_however_it_ended(
+    how: str, end: Sequence[Step]
+) -> None:
+    # A request is guessed at 70 tokens, so that without the answers' 80 two would find room.
+    rules = GatewayRules(limits=LimitsConfig(tenant_tokens_per_minute=150))
+    asked = request(CHAT, chat_body("x" * 200, stream=True))
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=rules) as gateway:
+        worker.script = lambda request: [*sse_head(), *events(*"abcdefgh" * 10), *end]
+        async with RawClient(gateway.port) as client:
+            client.send(asked)
+            if how == "leave":
+                async with asyncio.timeout(5):
+                    for _ in range(10):
+                        await client.reader.readuntil(b'"h"')
+                await asyncio.sleep(0.02)
+            else:
+                await client.answer()
+        await until(lambda: gateway.gateway.metrics.in_flight == 0)
+        reply = await ask(gateway.port, asked)
+        assert reply.status == 429
+        assert 25 <= int(reply.header("retry-after") or 0) <= 32
