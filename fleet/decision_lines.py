@@ -24,7 +24,7 @@ class StartLine(msgspec.Struct, frozen=True, tag_field="kind", tag="start"):
     settings: dict[str, dict[str, object]]  # of every policy, by section
     # The policy began here, with a random source of this seed; None: it is that of the lines
     # before, which may stand in an older file.
-    seed: str | None = None
+    seed: int | None = None
 
 
 class Columns(msgspec.Struct, frozen=True):

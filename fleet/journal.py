@@ -16,6 +16,7 @@ from radixgate.fleet.decision_lines import (
     Line,
     OutcomeLine,
     StartLine,
+    encode_line,
     packed,
 )
 from radixgate.fleet.lease import Lease, Outcome
@@ -32,14 +33,18 @@ class Rule:
 
     policy: str
     settings: dict[str, dict[str, object]]
-    seed: str | None  # of its random source; None: nobody can tell
+    seed: int | None  # of its random source; None: nobody can tell
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something to be written. `line` puts it in words, in the writer's thread."""
+    """Something to be written, not yet in words."""
 
     line: Callable[[], Line]
     size: int  # bytes that it holds, about
+
+    def encode(self) -> bytes:
+        """The line, with its end; from any thread."""
+        return encode_line(self.line())
 
 
 class Journal:
@@ -117,7 +122,7 @@ class Journal:
     def now(self) -> float:
         return self._clock.now()
 
-    def _start(self, seed: str | None) -> StartLine:
+    def _start(self, seed: int | None) -> StartLine:
         rule = self._rule
         at = self._clock.now() + self._epoch_s
         return StartLine(VERSION, self._run, at, rule.policy, rule.settings, seed)

@@ -22,6 +22,7 @@ from radixgate.loadgen.compare.config import CompareConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
+from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.reports.report_config import ReportConfig
 from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.study_config import StudyConfig
@@ -123,6 +124,12 @@ def _simulate(settings: Settings) -> int:
     from radixgate.loadgen.simulator.simulate import run_simulation
 
     return run_simulation(settings.of(SimulateConfig), _policy_configs(settings))
+
+
+def _replay(settings: Settings) -> int:
+    from radixgate.loadgen.replay.run import run_replay
+
+    return run_replay(settings.of(ReplayConfig), _policy_configs(settings))
 
 
 def _demo(settings: Settings) -> int:
@@ -228,6 +235,15 @@ ENTRIES: Mapping[str, Entry] = {
                 {"simulate": SimulateConfig, **_POLICY_SECTIONS},
             ),
             _simulate,
+        ),
+        Entry(
+            Command(
+                "replay",
+                "Decide a gateway's recorded decisions again under another policy, and compare.",
+                {"replay": ReplayConfig, **_POLICY_SECTIONS},
+                first="--log",
+            ),
+            _replay,
         ),
         Entry(
             Command(

@@ -1,0 +1,1 @@
+"""Recorded decisions, decided once more under another policy."""

@@ -1,0 +1,80 @@
+"""`radixgate replay`: recorded decisions under another policy, and what comes out otherwise."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import msgspec
+
+from radixgate.errors import ConfigError
+from radixgate.fleet.decision_lines import DecisionLine, OutcomeLine, StartLine
+from radixgate.loadgen.replay.config import ReplayConfig
+from radixgate.loadgen.replay.log_reader import Gaps, read_log
+from radixgate.loadgen.replay.redecide import LogClock, Redecider
+from radixgate.loadgen.replay.table import table
+from radixgate.loadgen.replay.tally import Tally
+from radixgate.policies.base import Policy
+from radixgate.policies.registry import DEFAULT_POLICY, PolicyConfigs, make_policy
+
+
+def run_replay(config: ReplayConfig, configs: PolicyConfigs) -> int:
+    """Decide again, print and write. Raises ConfigError for what cannot be read or made."""
+    gaps, tally = Gaps(), Tally()
+    redecider = Redecider(lambda *told: _policy(config, configs, *told), config.seed)
+    for line in read_log(Path(config.log), gaps):
+        match line:
+            case StartLine():
+                redecider.start(line)
+            case DecisionLine():
+                tally.decided(redecider.decide(line))
+            case OutcomeLine():
+                tally.ended(line)
+    summary = {
+        "policy": config.policy or "as recorded",
+        "seed": "as recorded" if config.seed is None else config.seed,
+        **tally.summary(),
+        "missing_decisions": gaps.missing,
+        "decisions_in_older_files": gaps.before,
+        "unreadable_lines": gaps.unreadable,
+        "policies_of_unknown_seed": redecider.seedless,
+    }
+    print(table(tally, gaps, config.policy or "itself", config.show))
+    if config.json is not None:
+        _write(Path(config.json), {"replay": summary, "differences": tally.differences()})
+    return 0
+
+
+def _policy(
+    config: ReplayConfig,
+    given: PolicyConfigs,
+    start: StartLine | None,
+    rng: random.Random,
+    clock: LogClock,
+) -> Policy:
+    recorded = DEFAULT_POLICY if start is None else start.policy
+    configs = given if start is None else _settings(given, start)
+    return make_policy(config.policy or recorded, clock, rng, configs)
+
+
+def _settings(given: PolicyConfigs, start: StartLine) -> PolicyConfigs:
+    """A section of which anything is given now is taken from there, any other from the log."""
+    default = PolicyConfigs()
+    try:
+        recorded = msgspec.convert(start.settings, PolicyConfigs)
+    except (msgspec.ValidationError, ConfigError) as exc:
+        raise ConfigError(f"the settings of {start.policy} in run {start.run}: {exc}") from exc
+    sections = {}
+    for section in fields(PolicyConfigs):
+        now = getattr(given, section.name)
+        kept = now != getattr(default, section.name)
+        sections[section.name] = now if kept else getattr(recorded, section.name)
+    return PolicyConfigs(**sections)
+
+
+def _write(path: Path, report: Mapping[str, object]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    except OSError as error:
+        raise ConfigError(f"--json {path} cannot be written: {error}") from error
