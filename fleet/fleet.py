@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from radixgate.clock import Clock
@@ -15,7 +15,6 @@ from radixgate.fleet.journal import FollowedLease, Journal
 from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
-from radixgate.fleet.recent_prompts import RecentPrompts
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
@@ -77,6 +76,7 @@ class Fleet:
         self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
         self.journal: Journal | None = None  # None: nobody wants to know
+        self.make_shared = SharedMirror.of
         self._ready: dict[str, list[WorkerRecord]] = {}  # by model; made when first asked for
 
     # ------------------------------------------------------------ who is there
@@ -87,8 +87,8 @@ class Fleet:
         key = identity.mirror
         shared = self._mirrors.get(key)
         if shared is None:
-            mirror = RadixMirror(self._clock, self._config.mirror)
-            shared = self._mirrors[key] = SharedMirror(key, mirror, RecentPrompts())
+            shared = self.make_shared(key, self._clock, self._config.mirror)
+            self._mirrors[key] = shared
         self._records[identity.id] = WorkerRecord(identity, shared)
         self._models.join(identity.model)
         shared.mirror.add_worker(
@@ -127,6 +127,14 @@ class Fleet:
         record = self._records.get(worker_id)
         return self._view(record) if record else None
 
+    def records(self) -> Iterable[WorkerRecord]:
+        """The pages themselves, for who keeps the books with us."""
+        return self._records.values()
+
+    def record(self, worker_id: str) -> WorkerRecord | None:
+        """The page itself; None: there is no such worker."""
+        return self._records.get(worker_id)
+
     def models(self) -> frozenset[str]:
         """What the workers serve, whatever their state."""
         return self._models.names()
@@ -138,10 +146,6 @@ class Fleet:
     def mirror_of(self, worker_id: str) -> RadixMirror:
         """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""
         return self._record(worker_id).shared.mirror
-
-    def change_policy(self, policy: Policy) -> None:
-        """The next choice is this one's; leases that are open stay as they are."""
-        self._policy = policy
 
     # ------------------------------------------------------------ what they say
 
