@@ -37,8 +37,8 @@ class GatewayConfig:
     )
     policy: str = knob(
         DEFAULT_POLICY,
-        choices=tuple(POLICIES),
-        help="how a worker is chosen for a request",
+        help=f"how a worker is chosen for a request: {', '.join(POLICIES)}; or by a policy that an "
+        "installed package brings",
     )
     max_payload_size: int = knob(
         64 * 1024 * 1024, unit="bytes", help="largest request body; more is refused with 413"

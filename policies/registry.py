@@ -2,7 +2,7 @@
 
 import difflib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from radixgate.policies.prefix_hash import PrefixHash, PrefixHashConfig
 from radixgate.policies.random_choice import RandomChoice
 from radixgate.policies.round_robin import RoundRobin
 from radixgate.policies.sticky import Sticky, StickyConfig
+from radixgate.policies.third_party import offered_names, third_party
 
 DEFAULT_POLICY = "kv_cost"
 
@@ -52,13 +53,30 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
 def make_policy(
     name: str, clock: Clock, rng: random.Random, configs: PolicyConfigs | None = None
 ) -> Policy:
-    """A new policy object. Raises ConfigError, with the nearest name, if none is so called."""
+    """A new policy object, which shares no state with any other.
+
+    Our own names come first, then those that installed packages bring. Raises ConfigError, with the
+    nearest name, if none is so called, or if a package's policy cannot be used.
+    """
     maker = POLICIES.get(name)
-    if maker is None:
-        near = difflib.get_close_matches(name, POLICIES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}{hint}")
-    return maker(configs or PolicyConfigs(), clock, rng)
+    if maker is not None:
+        return maker(configs or PolicyConfigs(), clock, rng)
+    policy = third_party(name, clock, rng)
+    if policy is None:
+        raise unknown_policy(name, policy_names())
+    return policy
+
+
+def policy_names() -> Sequence[str]:
+    """All that can be made, ours first."""
+    return [*POLICIES, *(name for name in offered_names() if name not in POLICIES)]
+
+
+def unknown_policy(name: str, names: Sequence[str]) -> ConfigError:
+    """Says which there are, and the nearest."""
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigError(f"no policy is called {name!r:.100}; there are {', '.join(names)}{hint}")
 
 
 def check_thresholds(name: str, configs: PolicyConfigs) -> None:

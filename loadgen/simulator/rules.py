@@ -1,13 +1,11 @@
 """What the simulator can be asked to compare: our policies, and others that only it knows."""
 
-import difflib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from radixgate.clock import Clock
-from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.foreign_rules import (
     DynamoCost,
     FewestQueuedTokens,
@@ -17,7 +15,7 @@ from radixgate.loadgen.simulator.foreign_rules import (
 )
 from radixgate.loadgen.simulator.truth import Truth
 from radixgate.policies.base import Policy
-from radixgate.policies.registry import POLICIES, PolicyConfigs, make_policy
+from radixgate.policies.registry import PolicyConfigs, make_policy, policy_names, unknown_policy
 
 # A tree of 2 ** 26 characters a worker, at four a token; the mirror is twice as generous itself.
 _SGLANG_TREE_TOKENS = 2**26 // 4 // 2
@@ -52,13 +50,10 @@ def rule_named(name: str, configs: PolicyConfigs) -> Rule:
     """Raises ConfigError, with the nearest name, if there is none."""
     if name in _FOREIGN:
         return _FOREIGN[name]
-    if name in POLICIES:
+    if name in policy_names():
         return Rule(lambda truth, clock, rng: make_policy(name, clock, rng, configs))
-    names = rule_names()
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"no policy is called {name!r}; there are {', '.join(names)}{hint}")
+    raise unknown_policy(name, rule_names())
 
 
 def rule_names() -> Sequence[str]:
-    return [*POLICIES, *_FOREIGN]
+    return [*policy_names(), *_FOREIGN]

@@ -1,0 +1,103 @@
+"""Policies that other packages bring, by the entry point group `radixgate.policies`."""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from radixgate.clock import Clock
+from radixgate.errors import ConfigError, RadixgateError
+from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
+from radixgate.policies.rehearsal import understudy
+
+GROUP = "radixgate.policies"
+# What may stand in a header, a label and a command line.
+_FIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+# Reasons are labels of a metric; a policy that has more of them counts the rest under one.
+MOST_REASONS = 32
+OTHER_REASON = "other"
+
+Maker = Callable[[Clock, random.Random], Policy]
+
+
+def offered_names() -> Sequence[str]:
+    """Names that installed packages bring, each once. Reads their metadata: some milliseconds."""
+    return sorted({one.name for one in entry_points(group=GROUP) if _FIT.fullmatch(one.name)})
+
+
+def third_party(name: str, clock: Clock, rng: random.Random) -> Policy | None:
+    """The policy of this name, as its maker `(clock, rng) -> policy` makes it; None: nobody has it.
+
+    Raises ConfigError, naming the package, if it cannot be loaded, made, copied, or does not
+    choose among two idle workers; or if two packages have the name.
+    """
+    if not _FIT.fullmatch(name):
+        return None
+    found = list(entry_points(group=GROUP, name=name))
+    if not found:
+        return None
+    packages = sorted({_package(one) for one in found})
+    if len(packages) > 1:
+        raise ConfigError(f"several packages bring a policy {name!r}: {', '.join(packages)}")
+    where = f"the policy {name!r} of {packages[0]} ({found[0].value})"
+    try:
+        make: Maker = found[0].load()
+    except Exception as exc:  # whatever an import raises
+        raise ConfigError(f"{where} cannot be loaded: {_said(exc)}") from exc
+    try:
+        policy = Checked(name, make(clock, rng))
+    except Exception as exc:
+        raise ConfigError(f"{where} cannot be made by (clock, rng): {_said(exc)}") from exc
+    try:
+        understudy(policy, random.Random(0)).choose(RouteRequest(prompt_tokens=100), _two_idle())
+    except Exception as exc:
+        raise ConfigError(f"{where} does not choose among two idle workers: {_said(exc)}") from exc
+    return policy
+
+
+class Checked:
+    """A policy whose choices are looked at before anybody acts on them."""
+
+    def __init__(self, name: str, policy: Policy) -> None:
+        self._name = name
+        self._policy = policy
+        self._reasons: set[str] = set()
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        """As the policy's own. Raises RadixgateError for a choice of nobody."""
+        choice = self._policy.choose(request, candidates)
+        if not 0 <= choice.index < len(candidates):
+            raise RadixgateError(
+                f"the policy {self._name!r} chose candidate {choice.index} of {len(candidates)}"
+            )
+        reasons, branch = self._reasons, choice.branch
+        if branch in reasons:
+            return choice
+        if len(reasons) < MOST_REASONS:
+            reasons.add(branch)
+            return choice
+        return Choice(choice.index, OTHER_REASON, choice.explain)
+
+
+def _two_idle() -> Candidates:
+    nothing = (None, None)
+    return Candidates(
+        ids=("one", "two"),
+        requests_in_flight=(0, 0),
+        uncached_tokens_in_flight=(0, 0),
+        running=nothing,
+        waiting=nothing,
+        queued_uncached_tokens=nothing,
+        queued_elsewhere=nothing,
+        kv_share_used=nothing,
+        prefill_tokens_per_s=nothing,
+        read_cached_tokens=lambda: (0, 0),
+    )
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an unnamed package"
+
+
+def _said(exc: BaseException) -> str:
+    return f"{type(exc).__name__}: {exc}"
