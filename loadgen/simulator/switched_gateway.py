@@ -1,0 +1,112 @@
+"""A gateway whose policy is exchanged while requests are under way."""
+
+import random
+from collections.abc import Callable, Sequence
+
+from radixgate.fleet.fleet import (
+    Ask,
+    Fleet,
+    FleetConfig,
+    Lease,
+    MirrorKey,
+    Outcome,
+    WorkerIdentity,
+    WorkerState,
+)
+from radixgate.loadgen.simulator.job import Job
+from radixgate.loadgen.simulator.timeline import Timeline
+from radixgate.loadgen.simulator.worker import SimulatedWorker
+from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
+
+_MODEL = "simulated"
+
+
+class Relay:
+    """Hands each question to the policy that has its turn."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        """As that policy does."""
+        return self.policy.choose(request, candidates)
+
+
+class SwitchedGateway:
+    """The real books and mirror before workers that report nothing, as foreign ones do.
+
+    What each has cached is believed from what was sent there, within `believed_tokens`; answers do
+    not tell. So a mirror that one policy filled misleads the next until it is reset.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        workers: Sequence[SimulatedWorker],
+        block_size: int,
+        believed_tokens: int,
+        timeline: Timeline,
+        rng: random.Random,
+    ) -> None:
+        self.in_flight = 0
+        self._relay = Relay(policy)
+        self._config = FleetConfig()
+        self.fleet = Fleet(self._relay, timeline, rng, self._config)
+        self._key = MirrorKey(_MODEL, "tokens", block_size)
+        self._blocks = believed_tokens // block_size
+        self._workers = {f"w{worker.number}": worker for worker in workers}
+        self._leases: dict[int, Lease] = {}
+        for name in self._workers:
+            self.fleet.admit(
+                WorkerIdentity(
+                    id=name,
+                    url=f"http://{name}",
+                    kind="http",
+                    model=_MODEL,
+                    mirror=self._key,
+                    capacity_tokens=believed_tokens,
+                    weights_id=_MODEL,
+                    instance_id=name,
+                    reports_kv=False,
+                )
+            )
+            self.fleet.set_state(name, WorkerState.READY)
+
+    def turn_to(self, policy: Policy) -> None:
+        """Later requests are this policy's. Books and mirror stay as they are."""
+        self._relay.policy = policy
+
+    def forget(self) -> int:
+        """Empty the mirror; entries that were in it. Requests in flight stay in the books."""
+        mirror = self.fleet.mirror_of(next(iter(self._workers)))
+        entries = len(mirror)
+        for name in self._workers:
+            mirror.add_worker(name, reports_kv=False, capacity_blocks=self._blocks)
+        return entries
+
+    def send(self, job: Job) -> int:
+        """Choose a worker and submit the job there; the cached tokens that were predicted."""
+        request = job.request
+        ask = Ask(
+            _MODEL,
+            request.input_tokens,
+            {self._key: request.ids},
+            session=request.session,
+            fingerprint=request.fingerprint,
+        )
+        lease = self._leases[job.number] = self.fleet.lease(ask)
+        self.in_flight += 1
+        self._workers[lease.worker.id].submit(job)
+        return lease.predicted_cached_tokens
+
+    def first_output(self, job: Job) -> None:
+        """Its prompt is computed."""
+        self._leases[job.number].first_output()
+
+    def ended(self, job: Job) -> None:
+        """It left the fleet."""
+        self._leases.pop(job.number).close(Outcome.OK)
+        self.in_flight -= 1
+
+
+PolicyOf = Callable[[str, random.Random], Policy]  # by name of the arm, fresh at each call
