@@ -13,6 +13,7 @@ from aiohttp import web
 from radixgate import __version__
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet, WorkerState
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
@@ -46,7 +47,7 @@ class Admin:
     own_headers: OwnHeaders
     keys: KeyRing
     prompts: PromptTokenizer
-    drop_queue: Callable[[], int]  # refuses what waits for a place; how many that were
+    abort_held: Callable[[AbortOrder], int]  # what no worker has; how many requests that were
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
 
@@ -160,17 +161,15 @@ class Admin:
 
     async def abort_request(self, request: web.Request) -> web.Response:
         """To the worker that runs it as far as this gateway knows, else to every one."""
-        order = Fields(decode_object(await request.read()))
-        rid = order.text("rid")
-        if not rid and not order.flag("abort_all"):
-            raise RequestError("give a rid, or abort_all: true", param="rid")
-        target = None if order.flag("abort_all") else rid
-        if target is None:
-            # Or they would begin right after everything has been ended.
-            self.drop_queue()
+        order = _abort_order(Fields(decode_object(await request.read())))
+        # First, or they would begin right after everything has been ended.
+        held = self.abort_held(order)
         present = [one for one in self.workers.members() if one.state in _MAY_RUN]
-        owners = [one for one in present if target is not None and one.handle.runs(target)]
-        results = await _order(owners or present, lambda handle: handle.abort_request(target))
+        owners = [one for one in present if one.handle.runs(order)]
+        asked = owners if order.rid is not None and (owners or held) else present
+        if not asked and held:
+            return _order_answer({}, True)
+        results = await _order(asked, lambda handle: handle.abort_request(order))
         return _order_answer(results, any(result.ok for result in results.values()))
 
     async def _order_all(
@@ -187,6 +186,14 @@ async def _order(
         raise NoWorkerAvailable("no worker is ready")
     results = await asyncio.gather(*(order(member.handle) for member in members))
     return {member.address.id: result for member, result in zip(members, results, strict=True)}
+
+
+def _abort_order(given: Fields) -> AbortOrder:
+    """Raises RequestError."""
+    rid, everything = given.text("rid"), given.flag("abort_all")
+    if not rid and not everything:
+        raise RequestError("give a rid, or abort_all: true", param="rid")
+    return AbortOrder(None if everything else rid, prefix=given.flag("prefix") or False)
 
 
 def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Response:

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 
+from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.retries import RetryRule
 from radixgate.gateway.retry_budget import RetryBudget
@@ -26,12 +27,20 @@ class AnotherTry:
     metrics: GatewayMetrics
     rng: random.Random
 
-    def wait_s(self, failed: int, model: str | None, *, continues: bool) -> float | None:
-        """Seconds to wait after `failed` attempts, and the next one is counted. None: no more.
+    def wait_s(
+        self, tried: list[str], model: str | None, progress: AnswerProgress | None, *, sent: bool
+    ) -> float | None:
+        """Seconds to wait after the attempts at `tried`, and the next one is counted. None: no
+        more. `sent`: the client has seen part of the answer, so that nothing can be repeated.
 
-        `continues`: it goes on from the tokens delivered.
+        After an attempt that brought enough, only its own worker counts as tried.
         """
-        wait_s = self.rule.backoff_s(failed, self.rng)
+        continues = progress is not None and progress.begun
+        if (sent and not continues) or (progress is not None and progress.ended_by_order):
+            return None
+        if progress is not None and progress.brought >= FRESH_AFTER_TOKENS:
+            del tried[:-1]
+        wait_s = self.rule.backoff_s(len(tried), self.rng)
         if wait_s is None:
             return None
         rest_s = self.choice.wait_s(model)

@@ -124,6 +124,16 @@ class AnswerProgress:
         self.usage.add(prompt, item)
         return self.renderer.item(prompt, item)
 
+    def end_aborted(self) -> bytes:
+        """Finish by order what no worker will: the rest of the rendered answer."""
+        events = []
+        for prompt, choice in sorted(self._open):
+            item = pb.Item(choice=choice)
+            item.finish.reason = pb.Finish.ABORT
+            events.append(self.renderer.item(prompt, item))
+        self._open.clear()
+        return b"".join([*events, self.renderer.end()])
+
     def delivered(self, prompt: int, choice: int) -> int:
         """Tokens of this choice that have come."""
         return len(self._delivered(prompt, choice))

@@ -2,6 +2,7 @@
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.gateway import http_answer
+from radixgate.gateway.aborted_answer import Ending
 from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
@@ -79,6 +80,15 @@ class ClientAnswer:
             self._client.on_end(counts)
         else:
             held.send_whole(self._client, self._own_headers(), counts)
+
+    def end_aborted(self, ending: Ending, counts: AnswerCounts | None) -> None:
+        """The answer is ended by order."""
+        if self.sent:
+            self._client.on_body(ending.rest)
+        else:
+            self.held = HeldAnswer(ending.status, [(b"content-type", ending.content_type)])
+            self.held.add(ending.rest)
+        self.end(counts)
 
     def fail(self, error: RadixgateError) -> None:
         """There is no answer, and nothing has been sent: the error is the answer."""

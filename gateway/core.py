@@ -8,8 +8,10 @@ from radixgate.clock import Clock
 from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.chooser import Chooser
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
@@ -44,5 +46,6 @@ class Core:
     clock: Clock
     rng: random.Random
     request_ids: RequestIds
+    held: HeldRequests
     own_headers: OwnHeaders  # of what is answered without a worker
     passes_authorization: bool = True  # the gateway has no keys: what a client sends is a worker's

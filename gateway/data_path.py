@@ -16,6 +16,7 @@ from radixgate.gateway.core import Core, PatienceRule
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.gatekeeper import Limits, generator_of
+from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
@@ -89,6 +90,7 @@ class DataPath:
         )
         self._request_ids = RequestIds(rng)
         self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
+        self.held = HeldRequests()
         self.limits = Limits.of(rules.limits, first.keys, clock)
         self._core: Core | None = None  # None: it serves nobody yet
         self._generator: Generator | None = None
@@ -119,6 +121,7 @@ class DataPath:
             clock=self._clock,
             rng=self._rng,
             request_ids=self._request_ids,
+            held=self.held,
             own_headers=self.own_headers,
             passes_authorization=_passes_authorization(rules),
         )

@@ -11,7 +11,8 @@ import logging
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
-from radixgate.gateway.another_try import FRESH_AFTER_TOKENS
+from radixgate.gateway.aborted_answer import aborted_answer
+from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
 from radixgate.gateway.caller import Caller
@@ -31,8 +32,6 @@ class Exchange:
     __slots__ = (
         "_answer",
         "_attempt",
-        "_backoff",
-        "_body",
         "_caller",
         "_core",
         "_failure",
@@ -41,11 +40,12 @@ class Exchange:
         "_lease",
         "_paused",
         "_question",
-        "_reading",
         "_request",
         "_request_id",
         "_silent_s",
         "_tried",
+        "_waiting",
+        "body",
         "deadline",
     )
 
@@ -56,13 +56,13 @@ class Exchange:
         self._caller = caller
         self._core = core
         self._head = head
-        self._body = body
+        self.body = body
         self._request_id = head.request_id or core.request_ids.make()
         self._answer = ClientAnswer(core, client, self._request_id, tells_worker=caller.admin)
         self._question: Question | None = None
         self._request: FrontRequest | None = None
-        self._reading: asyncio.Task[None] | None = None  # the prompt's tokens
-        self._backoff: asyncio.TimerHandle | None = None
+        # For the prompt's tokens, or for another attempt.
+        self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None
         self._lease: Lease | None = None
         self._attempt: Attempt | None = None
         self._last_attempt: Attempt | None = None  # that has ended
@@ -81,12 +81,13 @@ class Exchange:
         core = self._core
         core.deadlines.watch(self)
         try:
-            question = core.asking.read(self._head.path, self._body, self._caller)
+            question = core.asking.read(self._head.path, self.body, self._caller)
             if question is not None:
                 self._ask(question)
                 return
             loop = asyncio.get_running_loop()
-            self._reading = loop.create_task(self._read_own())
+            core.held.enter(self)
+            self._waiting = loop.create_task(self._read_own())
         except RadixgateError as error:
             self._fail(error)
         except Exception:
@@ -112,16 +113,23 @@ class Exchange:
         """The client has left."""
         if self._answer.ended:
             return
-        if self._reading is not None:
-            self._reading.cancel()
-        if self._backoff is not None:
-            self._backoff.cancel()
+        self._wait_no_more()
         attempt = self._attempt
         self._end_attempt(Outcome.ABORTED)
         if attempt is not None:
             attempt.cancel()
         self._core.deadlines.forget(self)
         self._answer.leave()
+
+    def abort(self) -> None:
+        """By order, while no worker has it."""
+        self._wait_no_more()
+        self._end_aborted()
+
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._core.held.leave(self)
 
     # ------------------------------------------------------------ from the worker
 
@@ -161,7 +169,10 @@ class Exchange:
                 return
         else:
             self._end_attempt(Outcome.REFUSED if error.status < 500 else Outcome.FAILED)
-        self._fail(error)
+        if self._progress is not None and self._progress.ended_by_order:
+            self._end_aborted()
+        else:
+            self._fail(error)
 
     def on_deadline(self) -> None:
         attempt = self._attempt
@@ -176,50 +187,42 @@ class Exchange:
 
     async def _read_own(self) -> None:
         try:
-            question = await self._core.asking.read_own(self._head.path, self._body, self._caller)
+            question = await self._core.asking.read_own(self._head.path, self.body, self._caller)
         except RadixgateError as error:
             self._fail(error)
         except Exception:
             self._fail_inside()
         else:
-            self._reading = None
             self._ask(question)
 
     def _ask(self, question: Question) -> None:
         self._question = question
-        self._request = to_workers(
-            self._head,
-            salted_body(self._body, self._caller),
-            question,
-            self._request_id,
-            passes_authorization=self._core.passes_authorization,
-        )
+        body = salted_body(self.body, self._caller)
+        self._request = to_workers(self._head, body, question, self._request_id, self._core)
         self._dispatch()
 
     def _dispatch(self) -> None:
-        core, request = self._core, self._request
+        core, question, request = self._core, self._question, self._request
+        assert question is not None
         assert request is not None
-        self._backoff = None
+        if self._waiting is not None:
+            self._waiting = None
+            core.held.leave(self)
         try:
-            assert self._question is not None
-            ask = self._question.ask
-            lease = core.choice.lease(ask, self._tried, own_only=self._continues)
+            continues = self._continues
+            lease = core.choice.lease(question.ask, self._tried, own_only=continues)
+            self._lease = lease
+            worker_id = lease.worker.id
+            self._tried.append(worker_id)
+            if not continues:
+                self._answer.held = None
+            self._answer.worker_id = worker_id
+            core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
+            self._be_patient(core.patience.first_byte_s)
+            self._attempt = core.clients[worker_id].start(request, self)
         except RadixgateError as error:
             self._no_worker(error)
             return
-        except Exception:
-            self._fail_inside()
-            return
-        self._lease = lease
-        worker_id = lease.worker.id
-        self._tried.append(worker_id)
-        if not self._continues:
-            self._answer.held = None
-        self._answer.worker_id = worker_id
-        core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
-        self._be_patient(core.patience.first_byte_s)
-        try:
-            self._attempt = core.clients[worker_id].start(request, self)
         except Exception:
             self._fail_inside()
             return
@@ -229,27 +232,23 @@ class Exchange:
     @property
     def _continues(self) -> bool:
         """A worker of ours has produced part of the answer: the next attempt goes on from it."""
-        request = self._request
-        return request is not None and request.progress is not None and request.progress.begun
+        return self._progress is not None and self._progress.begun
+
+    @property
+    def _progress(self) -> AnswerProgress | None:
+        return None if self._request is None else self._request.progress
 
     def _try_again(self) -> bool:
-        """Arrange for another attempt; False if the client has seen part of this one and no other
-        worker can go on from there, or if there have been enough."""
+        """Arrange for another attempt; False: nobody can go on from here, or enough have tried."""
         core, question = self._core, self._question
         assert question is not None
-        progress = self._request.progress if self._request is not None else None
-        if progress is not None and progress.ended_by_order:
-            return False
-        if self._answer.sent and not self._continues:
-            return False
-        if progress is not None and progress.brought >= FRESH_AFTER_TOKENS:
-            del self._tried[:-1]
         wait_s = core.another_try.wait_s(
-            len(self._tried), question.ask.model, continues=self._continues
+            self._tried, question.ask.model, self._progress, sent=self._answer.sent
         )
         if wait_s is None:
             return False
-        self._backoff = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
+        self._waiting = asyncio.get_running_loop().call_later(wait_s, self._dispatch)
+        core.held.enter(self)
         return True
 
     def _end_attempt(
@@ -285,8 +284,15 @@ class Exchange:
         self._end_attempt(Outcome.REFUSED)
         self._fail(RadixgateError("internal error; the log has the details"))
 
+    def _end_aborted(self) -> None:
+        self._core.deadlines.forget(self)
+        ending = aborted_answer(self._head.path, self.body, self._request_id, self._progress)
+        self._answer.end_aborted(ending, self.delivered())
+
     def _fail(self, error: RadixgateError) -> None:
         self._core.deadlines.forget(self)
+        if self._waiting is not None:
+            self._core.held.leave(self)
         if self._answer.sent:
             self._answer.break_off(error)
         else:

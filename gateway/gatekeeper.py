@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
+from radixgate.gateway.aborted_answer import aborted_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.core import Core
 from radixgate.gateway.foreign_request import read_foreign
@@ -47,10 +48,6 @@ class Limits:
             # Who runs without a limit is not counted, so a first limit is for those that come.
             line = WaitingLine(config) if config.bounds_concurrency else None
         return Limits(line, rates if rates.any else None, config.queue_timeout_secs)
-
-    def drop_queue(self) -> int:
-        """Refuse what waits for a place; how many that were."""
-        return 0 if self.line is None else self.line.drop()
 
 
 def generator_of(forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits) -> Generator:
@@ -123,7 +120,9 @@ class Gatekeeper:
             return
         if must_wait:
             passage.priority = _priority(passage)
-        passage.enter(line, self._core.deadlines, passage.arrived_at + self._queue_timeout_s)
+        core = self._core
+        until = passage.arrived_at + self._queue_timeout_s
+        passage.enter(line, core.deadlines, core.held, until)
 
     # ------------------------------------------------------------ from a passage
 
@@ -137,6 +136,17 @@ class Gatekeeper:
             self._core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
         else:
             self._refuse(passage.head, error, passage.client, FinalOutcome.REJECTED)
+
+    def abort(self, passage: Passage) -> None:
+        request_id = passage.head.request_id or self._core.request_ids.make()
+        answer = aborted_answer(passage.head.path, passage.body, request_id)
+        good = answer.status < 400
+        self._core.metrics.turned_away(FinalOutcome.OK if good else FinalOutcome.CLIENT_ERROR)
+        size = b"%d" % len(answer.rest)
+        headers = [(b"content-type", answer.content_type), (b"content-length", size)]
+        passage.client.on_head(answer.status, headers + self._core.own_headers.of(request_id))
+        passage.client.on_body(answer.rest)
+        passage.client.on_end(None)
 
     def ended(self, passage: Passage, counts: AnswerCounts | None) -> None:
         if self._rates is not None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import AnswerCounts, Downstream
@@ -56,15 +57,15 @@ class GrpcAttempt:
             prior = len(submit.prior_output_ids) // 4
             self._running[handle] = _Running(prompt, rid, prior, submit.sampling.n or 1)
 
-    def runs(self, rid: str) -> bool:
-        return any(one.rid == rid for one in self._running.values())
+    def runs(self, order: AbortOrder) -> bool:
+        return any(order.names(one.rid) for one in self._running.values())
 
-    def abort(self, rid: str | None) -> int:
+    def abort(self, order: AbortOrder) -> int:
         """By order, not because the client has left: the answer ends with reason abort.
 
-        None: every prompt of this request. Returns how many were told to end.
+        Returns how many prompts were told to end.
         """
-        handles = [handle for handle, one in self._running.items() if rid in (None, one.rid)]
+        handles = [handle for handle, one in self._running.items() if order.names(one.rid)]
         self._progress.ended_by_order = self._progress.ended_by_order or bool(handles)
         for handle in handles:
             self._stream.end(handle)

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 from radixgate.errors import WorkerFailed
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import Attempt, Downstream, FrontRequest
 from radixgate.gateway.grpc_attempt import GrpcAttempt
@@ -59,13 +60,13 @@ class GrpcWorkerClient:
         self._live[attempt] = downstream
         return attempt
 
-    def abort(self, rid: str | None) -> int:
-        """End the live request of this rid, or all of them; how many prompts that were."""
-        return sum(attempt.abort(rid) for attempt in list(self._live))
+    def abort(self, order: AbortOrder) -> int:
+        """End the live requests it means; how many prompts that were."""
+        return sum(attempt.abort(order) for attempt in list(self._live))
 
-    def runs(self, rid: str) -> bool:
-        """A prompt of this rid has not ended."""
-        return any(attempt.runs(rid) for attempt in self._live)
+    def runs(self, order: AbortOrder) -> bool:
+        """A prompt that it means has not ended."""
+        return any(attempt.runs(order) for attempt in self._live)
 
     def close(self) -> None:
         self._closed = True

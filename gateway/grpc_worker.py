@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from radixgate.clock import Clock
 from radixgate.errors import ModelError, WorkerFailed, WorkerUnreachable
 from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity, WorkerState
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
 from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
@@ -130,13 +131,13 @@ class GrpcWorker:
             return OrderResult(False, self._failure(exc).message)
         return OrderResult(reply.ok, reply.message)
 
-    async def abort_request(self, rid: str | None) -> OrderResult:
+    async def abort_request(self, order: AbortOrder) -> OrderResult:
         """Requests that this gateway has sent; another gateway's are that one's to abort."""
-        count = self._client.abort(rid)
+        count = self._client.abort(order)
         return OrderResult(True, f"{count} aborted", {"aborted": count})
 
-    def runs(self, rid: str) -> bool:
-        return self._client.runs(rid)
+    def runs(self, order: AbortOrder) -> bool:
+        return self._client.runs(order)
 
     async def post(self, path: str, body: bytes) -> Fetched:
         raise WorkerFailed(f"worker {self._address.id} is not asked by HTTP")

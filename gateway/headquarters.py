@@ -37,7 +37,7 @@ class Headquarters:
             path.own_headers,
             first.keys,
             path.prompts,
-            lambda: path.limits.drop_queue(),
+            path.held.abort,
             started_at=time.time(),
         )
         self._max_payload_size = config.max_payload_size

@@ -7,6 +7,7 @@ from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.waiting_line import WaitingLine
 
@@ -24,6 +25,10 @@ class Desk(Protocol):
         """It never began. The client is to be answered; None: it has left."""
         ...
 
+    def abort(self, passage: "Passage") -> None:
+        """It never began, and is to be answered as aborted."""
+        ...
+
     def ended(self, passage: "Passage", counts: AnswerCounts | None) -> None:
         """It is over, however it went. None: the answer had no counts, or there is none."""
         ...
@@ -39,6 +44,7 @@ class Passage:
         "_attempt",
         "_deadlines",
         "_desk",
+        "_held",
         "_line",
         "_over",
         "_paused",
@@ -71,6 +77,7 @@ class Passage:
         self._desk = desk
         self._line: WaitingLine | None = None  # None: no place is held or waited for
         self._deadlines: Deadlines | None = None  # None: it does not wait
+        self._held: HeldRequests | None = None
         self._attempt: Attempt | None = None
         self._paused = False
         self._over = False
@@ -84,7 +91,9 @@ class Passage:
         if self._paused:
             attempt.pause()
 
-    def enter(self, line: WaitingLine, deadlines: Deadlines, until: float) -> None:
+    def enter(
+        self, line: WaitingLine, deadlines: Deadlines, held: HeldRequests, until: float
+    ) -> None:
         """Start, or wait in `line` until the deadline. Raises TooManyRequests."""
         at_once = line.enter(self)
         self._line = line
@@ -94,6 +103,8 @@ class Passage:
         self._deadlines = deadlines
         self.deadline = until
         deadlines.watch(self)
+        self._held = held
+        held.enter(self)
 
     # ------------------------------------------------------------ from the line
 
@@ -101,15 +112,15 @@ class Passage:
         self._wait_no_more()
         self.start()
 
-    def dropped(self) -> None:
-        self._give_up("everything was aborted before this request had a place")
-
     def on_deadline(self) -> None:
-        self._give_up("no place became free in time (--queue-timeout-secs)")
-
-    def _give_up(self, why: str) -> None:
         self._finish(None)
+        why = "no place became free in time (--queue-timeout-secs)"
         self._desk.turn_away(self, NoWorkerAvailable(why))
+
+    def abort(self) -> None:
+        """By order, while it waits."""
+        self._finish(None)
+        self._desk.abort(self)
 
     # ------------------------------------------------------------ from the front door
 
@@ -160,3 +171,6 @@ class Passage:
         self.deadline = NEVER
         if deadlines is not None:
             deadlines.forget(self)
+        if self._held is not None:
+            self._held.leave(self)
+            self._held = None

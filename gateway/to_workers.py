@@ -2,19 +2,15 @@
 
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import FrontRequest
+from radixgate.gateway.core import Core
 from radixgate.gateway.request_head import RequestHead
 
 
 def to_workers(
-    head: RequestHead,
-    body: bytes,
-    question: Question,
-    request_id: str,
-    *,
-    passes_authorization: bool,
+    head: RequestHead, body: bytes, question: Question, request_id: str, core: Core
 ) -> FrontRequest:
-    """`passes_authorization`: the client's key is for the workers, as the gateway has none."""
-    given = head.authorization if passes_authorization else None
+    """`body`: as they are to see it."""
+    given = head.authorization if core.passes_authorization else None
     return FrontRequest(
         method=head.method,
         path=head.path,

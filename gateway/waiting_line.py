@@ -26,10 +26,6 @@ class Entrant(Protocol):
         """A place has become free and is this one's; not called within `enter`."""
         ...
 
-    def dropped(self) -> None:
-        """It is to wait no more, and leaves."""
-        ...
-
 
 class WaitingLine:
     """A place is held from `enter` or `admitted` to `leave`. The line is bounded by `queue_size`:
@@ -94,13 +90,6 @@ class WaitingLine:
                 del self._waiting[entrant]
                 self.running += 1
                 entrant.admitted()
-
-    def drop(self) -> int:
-        """Send away everybody who waits; how many that were."""
-        waiting = list(self._waiting)
-        for entrant in waiting:
-            entrant.dropped()
-        return len(waiting)
 
     def resize(self, limits: LimitsConfig) -> None:
         """Other bounds hold from now on. Who is beyond them already stays."""

@@ -7,6 +7,7 @@ import msgspec
 
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.asking import BYTES
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -68,9 +69,13 @@ class ForeignWorker:
     async def flush_cache(self) -> OrderResult:
         return await self._order("/flush_cache", b"")
 
-    async def abort_request(self, rid: str | None) -> OrderResult:
-        order = {"abort_all": True, "rid": ""} if rid is None else {"rid": rid}
-        return await self._order("/abort_request", msgspec.json.encode(order))
+    async def abort_request(self, order: AbortOrder) -> OrderResult:
+        told: dict[str, object] = {"rid": order.rid or ""}
+        if order.everything:
+            told["abort_all"] = True
+        elif order.prefix:
+            told["prefix"] = True
+        return await self._order("/abort_request", msgspec.json.encode(told))
 
     async def info(self, path: str) -> OrderResult:
         try:
@@ -79,10 +84,9 @@ class ForeignWorker:
             return OrderResult(False, error.message)
         return _result(answer)
 
-    def runs(self, rid: str) -> bool:
-        """Looks for the rid as the JSON text it must be in a body; O(bytes under way)."""
-        written = msgspec.json.encode(rid)
-        return any(written in body for body in self._client.bodies())
+    def runs(self, order: AbortOrder) -> bool:
+        """O(bytes under way)."""
+        return any(map(order.names_request, self._client.bodies()))
 
     async def post(self, path: str, body: bytes) -> Fetched:
         return await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from radixgate.fleet.fleet import WorkerIdentity
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.upstream_fetch import Fetched
 from radixgate.gateway.worker_address import WorkerAddress
@@ -45,12 +46,12 @@ class WorkerHandle(WorkerProbe, Protocol):
 
     async def flush_cache(self) -> OrderResult: ...
 
-    async def abort_request(self, rid: str | None) -> OrderResult:
-        """None: all of this worker's requests."""
+    async def abort_request(self, order: AbortOrder) -> OrderResult:
+        """Of this worker's requests, those that it means."""
         ...
 
-    def runs(self, rid: str) -> bool:
-        """This gateway may have sent it a request of this rid that has not ended."""
+    def runs(self, order: AbortOrder) -> bool:
+        """This gateway has sent it a request that the order means, and that has not ended."""
         ...
 
     async def post(self, path: str, body: bytes) -> Fetched:

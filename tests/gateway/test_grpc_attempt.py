@@ -11,6 +11,7 @@ import pytest
 from attached_worker import AttachedWorker, settle
 from items import item
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
+from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import Receiver
 from radixgate.gateway.attempt import AnswerCounts, Headers
@@ -192,8 +193,8 @@ async def test_an_order_to_abort_lets_the_answer_end_by_itself() -> None:
         body = {"text": "a", "rid": "mine"}
         attempt, heard, (submit,) = begin(worker, "native", body)
         assert (await worker.next_command()).submit.rid == "mine"
-        assert attempt.abort("other") == 0
-        assert attempt.abort("mine") == 1
+        assert attempt.abort(AbortOrder("other")) == 0
+        assert attempt.abort(AbortOrder("mine")) == 1
         assert (await worker.next_command()).abort.handle == submit.handle
         await worker.send(
             item("so far", ids=[1], finish="abort", counts=(1, 0, 1), handle=submit.handle)
@@ -308,7 +309,7 @@ async def test_what_was_aborted_by_order_is_marked_so() -> None:
     progress.open(CONTEXT, Random(7))
     async with AttachedWorker() as worker:
         attempt, _, _ = go_on(worker, progress, streamed=False)
-        attempt.abort("other")
+        attempt.abort(AbortOrder("other"))
         assert not progress.ended_by_order
-        attempt.abort("mine")
+        attempt.abort(AbortOrder("mine"))
         assert progress.ended_by_order

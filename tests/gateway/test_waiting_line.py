@@ -20,9 +20,6 @@ class Somebody:
     def admitted(self) -> None:
         self._into.append(self.name)
 
-    def dropped(self) -> None:
-        self._into.append(f"not {self.name}")
-
 
 def line(most: int = 1, waiting: int = 3) -> WaitingLine:
     return WaitingLine(LimitsConfig(max_concurrent_requests=most, queue_size=waiting))
@@ -62,15 +59,6 @@ async def test_who_comes_later_does_not_pass_who_waits() -> None:
     assert not places.enter(Somebody("late", came))
     await asyncio.sleep(0)
     assert came == ["waits"]
-
-
-async def test_who_waits_can_be_sent_away_and_who_runs_is_not() -> None:
-    came: list[str] = []
-    places = line()
-    for name in "abc":
-        places.enter(Somebody(name, came))
-    assert places.drop() == 2
-    assert came == ["not b", "not c"]
 
 
 @settings(max_examples=30, deadline=None)

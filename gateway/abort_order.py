@@ -1,0 +1,44 @@
+"""An order to abort: whose requests it means."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+class _Named(msgspec.Struct):
+    """A request's body, read for nothing but this."""
+
+    rid: object = None
+
+
+_decode = msgspec.json.Decoder(_Named).decode
+
+
+@dataclass(frozen=True, slots=True)
+class AbortOrder:
+    """By rid, exactly unless `prefix`; everything if there is no rid."""
+
+    rid: str | None  # None: everything
+    prefix: bool = False
+
+    @property
+    def everything(self) -> bool:
+        return self.rid is None
+
+    def names(self, rid: object) -> bool:
+        """`rid`: what a request gave as its own, of any type; None: nothing."""
+        if self.rid is None:
+            return True
+        if not isinstance(rid, str):
+            return False
+        return rid.startswith(self.rid) if self.prefix else rid == self.rid
+
+    def names_request(self, body: bytes) -> bool:
+        """A batch is meant by any of its rids. O(len(body))."""
+        if self.rid is None:
+            return True
+        try:
+            rid = _decode(body).rid
+        except msgspec.MsgspecError:
+            return False
+        return any(map(self.names, rid)) if isinstance(rid, list) else self.names(rid)
