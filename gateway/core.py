@@ -8,7 +8,6 @@ from radixgate.clock import Clock
 from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
-from radixgate.gateway.chooser import Chooser
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.held_requests import HeldRequests
