@@ -9,11 +9,14 @@ from radixgate.clock import Clock
 from radixgate.configs.declare import knob
 from radixgate.proto.kv_events import KvEvent, Tier
 from radixgate.proto.kv_updates import Digest
-from radixgate.radix_mirror.approximate import ApproximateBlocks, Visit
+from radixgate.radix_mirror.approximate import ApproximateBlocks
 from radixgate.radix_mirror.block_masks import BlockMasks
-from radixgate.radix_mirror.claims import Claim, Claims, Deadlines
+from radixgate.radix_mirror.claims import Claims, Deadlines
+from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
+
+__all__ = ["MirrorConfig", "Placement", "RadixMirror", "WorkerBlocks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,6 @@ class MirrorConfig:
     mirror_expected_blocks: int = knob(
         1_000_000, help="blocks dispatched and not yet reported, over all workers with KV events"
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement:
-    """One prompt sent to one worker. Made by `expect`, ended by `withdraw` or `settle`."""
-
-    worker_id: str
-    basis: Claim | Visit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,11 +113,18 @@ class RadixMirror:
         no worker reports.
         """
         self._expire()
+        names = self._names
         depths: dict[str, int] = {}
         for depth, mask in self._falls(ids):
-            while depth and mask:
+            if not depth:
+                continue
+            alone = names.get(mask)
+            if alone is not None:
+                depths[alone] = depth
+                continue
+            while mask:
                 bit = mask & -mask
-                depths[self._names[bit]] = depth
+                depths[names[bit]] = depth
                 mask ^= bit
         return depths
 
@@ -133,26 +135,29 @@ class RadixMirror:
 
     def _falls(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """(depth, mask of the workers that hold exactly so many leading blocks)."""
-        reported = [table.lookup for table in self._reported.tables if len(table)]
+        reported = [table for table in self._reported.tables if len(table)]
         if not reported and not len(self._claims):
             return self._falls_without_holes(ids)
-        # An empty table is not asked; the walk itself asks the first that is not.
-        first, *others = [*reported, self._anticipated.lookup]
+        # An empty table is not asked.
+        tables = [*reported, self._anticipated] if len(self._anticipated) else reported
+        first, *others = [table.lookup for table in tables]
         alive = self._all
         covering = None  # the last mask that covered all that were alive
         falls = []
         for depth, mask in enumerate(map(first, ids, repeat(0))):
             if mask is covering:
                 continue
-            if mask & alive != alive:
+            left = here = mask & alive
+            if left != alive:
                 for other in others:
-                    mask |= other(ids[depth], 0)
-                left = mask & alive
+                    left |= other(ids[depth], 0) & alive
                 if left != alive:
                     falls.append((depth, alive ^ left))
                     alive = left
                     if not alive:
                         return falls
+                if left != here:
+                    continue
             covering = mask
         falls.append((len(ids), alive))
         return falls
@@ -220,31 +225,26 @@ class RadixMirror:
         self._expire()
         now = self._clock.now()
         if not worker.reports_kv:
-            return Placement(worker_id, self._approximate.touch(worker.bit, ids, now))
+            visit = self._approximate.touch(worker.bit, ids, now)
+            return Placement(worker_id, Visiting(self._approximate, visit))
         claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids))
         self._deadlines.set(claim, now + keep_s)
-        return Placement(worker_id, claim)
+        return Placement(worker_id, Claimed(self._claims, claim))
 
     def withdraw(self, placement: Placement) -> None:
         """The prompt was not computed there: what only it stood for leaves. Twice is harmless."""
-        if isinstance(placement.basis, Claim):
-            self._claims.release(placement.basis)
-        else:
-            self._approximate.withdraw(placement.basis)
+        placement.stay.withdraw()
 
     def answered(self, placement: Placement) -> None:
         """The worker sent its first output: the prompt's blocks are computed."""
-        if isinstance(placement.basis, Visit):
-            placement.basis.answered = True
+        placement.stay.answered()
 
     def settle(self, placement: Placement, cached_blocks: int | None) -> None:
         """The prompt was computed. `cached_blocks`: how many of its blocks the worker had before.
 
         Corrects what is believed of a worker without events; None: the reply did not say.
         """
-        if isinstance(placement.basis, Visit):
-            placement.basis.answered = True
-            self._approximate.settle(placement.basis, cached_blocks)
+        placement.stay.settle(cached_blocks)
 
     def forget(self) -> int:
         """What was expected of workers, or believed of those without events, leaves; how many
