@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 from contestants.task_loop import Result, Task
@@ -176,6 +177,7 @@ def main() -> None:
     parser.add_argument("--llama-venv", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--weights", nargs="+", default=["fp32"], choices=("fp32", "q4"))
+    parser.add_argument("--overlap", nargs="+", default=["off"], choices=("off", "on"))
     parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), choices=WORKLOADS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
@@ -200,9 +202,10 @@ def main() -> None:
 def commands(args: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Sequence[str]]]:
     """Name and command line of each contestant, ours first."""
     threads = ("--threads", str(args.threads))
-    for weights in args.weights:
+    for weights, overlap in product(args.weights, args.overlap):
         ours = (sys.executable, "radixgate_engine.py", "--model", args.model, *threads)
-        yield f"radixgate {weights}", (*ours, "--weights", weights)
+        name, flags = (" overlap", ("--overlap",)) if overlap == "on" else ("", ())
+        yield f"radixgate {weights}{name}", (*ours, "--weights", weights, *flags)
     if args.vllm_venv:
         write_hf_folder(scratch, args.model)
         python = str(args.vllm_venv / "bin/python")

@@ -62,6 +62,7 @@ WORKER = [
         " --disaggregation-bootstrap-port --disaggregation-ib-device",
     ),
     ("--model-path M --disable-cuda-graph --schedule-policy lpm", ""),
+    ("--model-path M --disable-overlap-schedule", ""),
     ("--model-path M --tp-size 1 --dp-size 1 --nnodes 1 --node-rank 0 --kv-cache-dtype auto", ""),
 ]
 GATEWAY = [

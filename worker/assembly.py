@@ -14,6 +14,8 @@ from radixgate.worker.limits import Limits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.pages import PagePool
+from radixgate.worker.passes import Here, Line, Passes
+from radixgate.worker.pipeline import Pipeline
 from radixgate.worker.radix_cache import RadixCache
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.scheduler import Scheduler
@@ -30,8 +32,10 @@ def build_core(
     weights_id: str,
     tokenizer: Tokenizer | None,
     processors: ProcessorFactory = standard_processors,
+    line: Line | None = None,
 ) -> EngineCore:
-    """The engine without thread and weights: whatever `runner` runs."""
+    """The engine without thread and weights: whatever `runner` runs, in `line`; None: in the
+    thread that steps."""
     changes = KvChanges(enabled=not config.disable_radix_cache)
     pool = PagePool(limits.pool_tokens // config.page_size)
     cache = RadixCache(
@@ -51,7 +55,9 @@ def build_core(
         scheduler=Scheduler(config, memory, _waiting_queue(config, memory, rng), reserve),
         memory=memory,
         changes=changes,
-        runner=runner,
+        pipeline=Pipeline(
+            Passes(runner, clock, line or Here()), overlap=not config.disable_overlap_schedule
+        ),
         clock=clock,
     )
 

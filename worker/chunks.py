@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from radixgate.worker.sequence import PageCopy, TokenSequence
+from radixgate.worker.sequence import PageCopy, Phase, TokenSequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,7 @@ class Chunk:
     count: int
     prefill: bool
     samples: bool  # the last token's logits are wanted
+    visit: int  # how often the sequence had been retracted
     # Positions of the prompt whose tokens are scored; the row before each has the logits.
     scored: range = range(0)
     copy: PageCopy | None = None  # to be done before
@@ -21,3 +22,21 @@ class Chunk:
     @property
     def end(self) -> int:
         return self.start + self.count
+
+    @property
+    def holds(self) -> bool:
+        """False: its sequence has ended or lost its pages since, and what comes of it is void."""
+        sequence = self.sequence
+        return sequence.phase is Phase.RUNNING and sequence.retractions == self.visit
+
+
+def plan_chunk(
+    sequence: TokenSequence, count: int, *, prefill: bool, samples: bool, scored: range = range(0)
+) -> Chunk:
+    """The next `count` tokens of the sequence; a token to be drawn is paid for at once."""
+    start, visit, copy = sequence.planned, sequence.retractions, sequence.copy
+    sequence.copy = None
+    sequence.planned += count
+    sequence.drawing += samples
+    sequence.request.credit -= samples
+    return Chunk(sequence, start, count, prefill, samples, visit, scored, copy)

@@ -1,11 +1,10 @@
 """The engine without its thread: commands go in, steps are made, a delivery comes out."""
 
 import logging
-
-import torch
+from collections.abc import Sequence
 
 from radixgate.clock import Clock
-from radixgate.errors import QueueFull, RadixgateError
+from radixgate.errors import NoWorkerAvailable, QueueFull, RadixgateError
 from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.chunks import Chunk
@@ -16,12 +15,12 @@ from radixgate.worker.intake import Intake
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.live_requests import LiveRequests
-from radixgate.worker.logprobs import prompt_logprobs
-from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.outbox import Delivery, Outbox, Sink
 from radixgate.worker.output import LENGTH
+from radixgate.worker.passes import Outcome, Scores
+from radixgate.worker.pipeline import Pipeline
 from radixgate.worker.replies import Replies
-from radixgate.worker.sampler import Draw, sample
+from radixgate.worker.sampler import Draw
 from radixgate.worker.scheduler import Scheduler
 from radixgate.worker.sequence import Phase, Request, TokenSequence
 from radixgate.worker.stats import EngineStats, Tally
@@ -44,7 +43,7 @@ class EngineCore:
         scheduler: Scheduler,
         memory: KvMemory,
         changes: KvChanges,
-        runner: ModelRunner,
+        pipeline: Pipeline,
         clock: Clock,
     ) -> None:
         self._config = config
@@ -52,7 +51,7 @@ class EngineCore:
         self._scheduler = scheduler
         self._memory = memory
         self._changes = changes
-        self._runner = runner
+        self._pipeline = pipeline
         self._clock = clock
         self._live = LiveRequests()
         self._outbox = Outbox()
@@ -91,8 +90,7 @@ class EngineCore:
         for request in self._live:
             self._endings.abort(request, message)
 
-    def fail_all(self, error: RadixgateError) -> None:
-        """The worker cannot go on with any of them."""
+    def _fail_all(self, error: RadixgateError) -> None:
         for request in self._live:
             self._endings.fail(request, error)
 
@@ -114,33 +112,23 @@ class EngineCore:
     # ------------------------------------------------------------------ steps
 
     def step(self) -> bool:
-        """Compute the next tokens of whoever is next. False: nobody can go on by now."""
+        """Compute the next tokens of whoever is next. False: nobody can go on by now.
+
+        With overlap a step only begins them, and says what the one before it has brought: this is
+        planned while that is computed, and said while this is.
+        """
         self._abort_overdue()
-        chunks, admitted = self._scheduler.schedule()
-        for sequence in admitted:
-            self._admitted(sequence)
-        if not chunks:
+        self._pipeline.plan(self._schedule())
+        if self._pipeline.empty:
             return self._gave_up_somebody()
         self._idle = False
-        sampling = [chunk.sequence for chunk in chunks if chunk.samples]
-        started_s = self._clock.now()
-        try:
-            logits = self._runner.run(chunks)
-            draws = sample(logits[: len(sampling)], sampling)
-        except Exception as exc:
-            self._step_failed(chunks, exc)
-            return True
-        now_s = self._clock.now()
-        self._tally.stepped(chunks, now_s - started_s)
-        self._scheduler.took(chunks, now_s - started_s)
-        scored = logits[len(sampling) :]
-        for chunk in chunks:
-            rows = sum(position > 0 for position in chunk.scored)
-            self._score(chunk, scored[:rows])
-            scored = scored[rows:]
-            self._computed(chunk)
-        for sequence, draw in zip(sampling, draws, strict=True):
-            self._drawn(sequence, draw)
+        finished = self._pipeline.wait()
+        if finished.error is not None:
+            self._step_failed(finished.chunks, finished.error)
+        self._pipeline.go_on()
+        if finished.outcome is not None:
+            self._came(finished.chunks, finished.outcome)
+        self._pipeline.sample()
         return True
 
     def recover(self, exc: Exception) -> None:
@@ -148,8 +136,14 @@ class EngineCore:
 
         Raises AssertionError if anything is left that does not agree; then there is no going on.
         """
-        self.fail_all(RadixgateError(f"the engine failed: {exc}"))
+        self._pipeline.drop()
+        self._fail_all(RadixgateError(f"the engine failed: {exc}"))
         self.check()
+
+    def close(self) -> None:
+        """The worker stops: end all requests, and compute nothing more."""
+        self._pipeline.drop()
+        self._fail_all(NoWorkerAvailable("the worker is stopping"))
 
     def take(self) -> Delivery | None:
         """What is to be told since the last call; None: nothing."""
@@ -181,13 +175,34 @@ class EngineCore:
         assert by_phase[Phase.HELD] == self._scheduler.held, "held choices are miscounted"
         assert not any(request.finished for request in self._live), "lives on after its end"
 
+    # ------------------------------------------------------------------ a step's way
+
+    def _schedule(self) -> Sequence[Chunk]:
+        chunks, admitted = self._scheduler.schedule()
+        for sequence in admitted:
+            self._admitted(sequence)
+        return chunks
+
+    def _came(self, chunks: Sequence[Chunk], outcome: Outcome) -> None:
+        self._tally.stepped(chunks, outcome.seconds)
+        self._scheduler.took(chunks, outcome.seconds)
+        for chunk, scores in zip(chunks, outcome.scored, strict=True):
+            if not chunk.holds:
+                self._scheduler.void(chunk)
+                continue
+            self._score(chunk, scores)
+            self._computed(chunk)
+        for chunk in chunks:
+            if chunk.samples and chunk.holds:
+                self._drawn(chunk.sequence, outcome.draws[chunk.sequence])
+
     # ------------------------------------------------------------------ one request's way
 
     def _accept(self, sink: Sink, submit: pb.Submit) -> None:
         request = self._intake.request(sink, submit)
         limit = self._config.max_queued_requests
         waiting = self._scheduler.waiting_in_all
-        if waiting + len(request.sequences) > limit + self._free_rows():
+        if waiting + len(request.sequences) > limit + self._scheduler.free_rows:
             raise QueueFull(f"{waiting} requests wait already, at most {limit} may")
         self._tally.requests += 1
         self._live.add(request)
@@ -214,19 +229,19 @@ class EngineCore:
         if sequence is sequence.request.sequences[0]:
             self._tally.admitted(sequence.request, sequence.admitted_s)
 
-    def _score(self, chunk: Chunk, logits: torch.Tensor) -> None:
-        request = chunk.sequence.request
-        if not chunk.scored or chunk.sequence.phase is not Phase.RUNNING:
+    def _score(self, chunk: Chunk, scores: Scores) -> None:
+        if not chunk.scored:
             return
-        try:
-            self._replies.scored(chunk.sequence, prompt_logprobs(logits, chunk))
-        except Exception as exc:
-            self._request_failed(request, exc)
+        request = chunk.sequence.request
+        if isinstance(scores, Exception):
+            self._request_failed(request, scores)
+            return
+        self._replies.scored(chunk.sequence, scores)
         request.unscored = chunk.scored.stop
 
     def _computed(self, chunk: Chunk) -> None:
         sequence = chunk.sequence
-        if sequence.phase is not Phase.RUNNING:
+        if not chunk.holds:
             return  # it has failed in this very step
         self._scheduler.computed(chunk)
         if not chunk.prefill or sequence.prefilling:
@@ -240,8 +255,6 @@ class EngineCore:
             self._endings.end(sequence, LENGTH)
 
     def _drawn(self, sequence: TokenSequence, draw: Draw | Exception) -> None:
-        if sequence.phase is not Phase.RUNNING:
-            return  # another choice of the request failed in this very step and ended it
         if isinstance(draw, Exception):
             self._request_failed(sequence.request, draw)
             return
@@ -265,7 +278,7 @@ class EngineCore:
         _log.error("a request failed", exc_info=exc, extra=fields(rid=request.rid))
         self._endings.fail(request, RadixgateError(f"the worker failed on this request: {exc}"))
 
-    def _step_failed(self, chunks: list[Chunk], exc: Exception) -> None:
+    def _step_failed(self, chunks: Sequence[Chunk], exc: Exception) -> None:
         _log.error("a forward pass failed", exc_info=exc, extra=fields(chunks=len(chunks)))
         self._tally.failed_steps += 1
         for request in {chunk.sequence.request: None for chunk in chunks}:
@@ -285,6 +298,3 @@ class EngineCore:
             if self._config.debug_checks:
                 self.check()
         return False
-
-    def _free_rows(self) -> int:
-        return max(0, self._config.max_running_requests - len(self._scheduler.running))

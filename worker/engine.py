@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
 
 import torch
 
@@ -41,14 +42,23 @@ class Engine:
     whenever `stats` may have changed.
     """
 
-    def __init__(self, core: EngineCore, clock: Clock, *, threads: int | None = None) -> None:
-        """`threads` of the forward pass; None leaves it to torch."""
+    def __init__(
+        self,
+        core: EngineCore,
+        clock: Clock,
+        *,
+        threads: int | None = None,
+        line: Executor | None = None,
+    ) -> None:
+        """`threads` of the forward pass; None leaves it to torch. `line`: where the core computes,
+        to be shut down with the engine; None: in the engine's thread."""
         self.on_kv: Callable[[Sequence[KvEvent]], None] = _ignore
         self.on_cleared: Callable[[], None] = _ignore
         self.on_load: Callable[[], None] = _ignore
         self._core = core
         self._clock = clock
         self._threads = threads
+        self._line = line
         self._stats = core.stats()
         self._rids = Rids()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -203,11 +213,13 @@ class Engine:
             torch.set_num_threads(self._threads)
         try:
             self._take_steps()
-            self._core.fail_all(NoWorkerAvailable("the worker is stopping"))
+            self._core.close()
             self._hand_over()
         except Exception:
             _log.critical("the engine has failed for good", exc_info=True)
             self._stopping = True
+        if self._line is not None:
+            self._line.shutdown()
         self._on_loop(self._bury)
 
     def _take_steps(self) -> None:

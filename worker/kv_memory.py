@@ -114,6 +114,7 @@ class KvMemory:
         sequence.pages = prefix.pages + self._take(missing)
         sequence.computed = sequence.shared * self.page_size
         self._copy_from_sibling(sequence)
+        sequence.planned = sequence.computed
         return True
 
     def _copy_from_sibling(self, sequence: TokenSequence) -> None:
@@ -136,8 +137,8 @@ class KvMemory:
                 return
 
     def cover(self, sequence: TokenSequence) -> bool:
-        """Room for the KV of the sequence's next token; False if no page can be had for it."""
-        if sequence.computed < len(sequence.pages) * self.page_size:
+        """Room for the KV of the next token to be planned; False if no page can be had for it."""
+        if sequence.planned < len(sequence.pages) * self.page_size:
             return True
         if self.available == 0:
             return False
@@ -169,7 +170,8 @@ class KvMemory:
         self._pool.give_back(sequence.pages[sequence.shared :])
         self._cache.unlock(sequence.node)
         sequence.node, sequence.pages, sequence.found = None, [], None
-        sequence.shared = sequence.computed = sequence.prefill_end = 0
+        sequence.shared = sequence.computed = sequence.planned = 0
+        sequence.prefill_end = sequence.drawing = 0
 
     def flush(self) -> None:
         """Drop every cached prefix; only while no sequence has pages."""

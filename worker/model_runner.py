@@ -1,6 +1,6 @@
 """Lays the chunks of a step end to end and runs them through the model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.batch import ForwardBatch
 from radixgate.worker.chunks import Chunk
 from radixgate.worker.page_copies import CopyPages
+from radixgate.worker.sequence import TokenSequence
 
 
 class Model(Protocol):
@@ -42,17 +43,20 @@ class ModelRunner:
     def copies_pages(self) -> bool:
         return self._copy_pages is not None
 
-    def run(self, chunks: Sequence[Chunk]) -> torch.Tensor:
+    def run(self, chunks: Sequence[Chunk], batch: ForwardBatch) -> torch.Tensor:
         """Logits [rows, vocab]: of those chunks that sample, in their order, then of the scored
-        positions of each chunk, but for position 0, which has none."""
+        positions of each chunk, but for position 0, which has none. `batch` was made of them."""
         copies = [chunk.copy for chunk in chunks if chunk.copy is not None]
         with torch.inference_mode():
             if copies and self._copy_pages is not None:
                 self._copy_pages(copies)
-            return self._model.forward(self.batch(chunks), self._attention)
+            return self._model.forward(batch, self._attention)
 
-    def batch(self, chunks: Sequence[Chunk]) -> ForwardBatch:
-        """O(rows + pages). A page table is copied whole each step; it is 8 bytes a page."""
+    def batch(self, chunks: Sequence[Chunk]) -> tuple[ForwardBatch, Mapping[int, TokenSequence]]:
+        """The batch, and the rows whose token is not drawn yet, with a 0 in its place.
+
+        O(rows + pages). A page table is copied whole each step; it is 8 bytes a page.
+        """
         size = self._page_size
         rows = sum(chunk.count for chunk in chunks)
         ids = np.empty(rows, dtype=np.int64)
@@ -62,13 +66,17 @@ class ModelRunner:
         logit_rows: list[int] = []
         scored_rows: list[int] = []
         tables: list[torch.Tensor] = []
+        late: dict[int, TokenSequence] = {}
         for chunk in chunks:
             sequence, first = chunk.sequence, q_starts[-1]
             last = first + chunk.count
             table = np.array(sequence.pages, dtype=np.int64)
             if chunk.count == 1:
                 place = chunk.start
-                ids[first] = sequence.ids[place]
+                if place < len(sequence.ids):
+                    ids[first] = sequence.ids[place]
+                else:
+                    ids[first], late[first] = 0, sequence
                 positions[first] = place
                 slots[first] = sequence.pages[place // size] * size + place % size
             else:
@@ -84,7 +92,7 @@ class ModelRunner:
                 logit_rows.append(last - 1)
             offset = first - chunk.start - 1
             scored_rows += [offset + position for position in chunk.scored if position]
-        return ForwardBatch(
+        batch = ForwardBatch(
             token_ids=self._tensor(ids),
             positions=self._tensor(positions),
             slots=self._tensor(slots),
@@ -94,6 +102,7 @@ class ModelRunner:
             page_size=size,
             logit_rows=self._tensor(np.array(logit_rows + scored_rows, dtype=np.int64)),
         )
+        return batch, late
 
     def _tensor(self, values: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> torch.Tensor:
         tensor = torch.from_numpy(values)

@@ -1,7 +1,10 @@
 """A model on disk becomes an engine ready to start."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import torch
 
 from radixgate.clock import Clock
 from radixgate.text.tokenizer import Tokenizer
@@ -49,6 +52,8 @@ def open_engine(
         config.device,
         pool_copier(pool, config.page_size),
     )
+    threads = threads_of(config)
+    line = None if config.disable_overlap_schedule else compute_thread(threads)
     core = build_core(
         config,
         limits,
@@ -57,8 +62,15 @@ def open_engine(
         weights_id=model.weights_id,
         tokenizer=Tokenizer.from_bundle(model.tokenizer_bundle),
         processors=processors,
+        line=line,
     )
-    return Engine(core, clock, threads=threads_of(config))
+    return Engine(core, clock, threads=threads, line=line)
+
+
+def compute_thread(threads: int) -> ThreadPoolExecutor:
+    """Where passes are computed, by so many threads, while the engine's own plans the next."""
+    # How many threads a pass may use belongs to the thread that begins it.
+    return ThreadPoolExecutor(1, "compute", torch.set_num_threads, (threads,))
 
 
 def threads_of(config: EngineConfig) -> int:

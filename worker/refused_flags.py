@@ -64,9 +64,6 @@ REFUSED: Mapping[str, Refusal] = {
     "--disaggregation-bootstrap-port": Refusal(_ONE_ROLE),
     "--disaggregation-ib-device": Refusal(_ONE_ROLE),
     "--kv-events-config": Refusal("KV events go to gateways over gRPC; there is no publisher"),
-    # The worker does these without being told to.
+    # The worker does this without being told to.
     "--disable-cuda-graph": Refusal("takes no value; CUDA graphs are never used", accepts=("",)),
-    "--disable-overlap-schedule": Refusal(
-        "takes no value; scheduling and the forward pass never overlap", accepts=("",)
-    ),
 }

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
-from radixgate.worker.chunks import Chunk
+from radixgate.worker.chunks import Chunk, plan_chunk
+from radixgate.worker.coming import ComingPrefixes
 from radixgate.worker.config import EngineConfig
-from radixgate.worker.kv_memory import KvMemory, Prefix
+from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.outbox import Sink
 from radixgate.worker.prefill_pace import PrefillPace
 from radixgate.worker.reserve import DecodeReserve
@@ -28,6 +29,9 @@ class Scheduler:
     A sequence without credit keeps its pages and does nothing that would emit a token. It is the
     first to be retracted, also when nobody else can go on but by having its pages; then it waits
     for credit before it is admitted again.
+
+    A step may be planned while passes before it are in flight. It then goes on from where these
+    will have come to; only what they may still end by themselves cannot be foreseen.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Scheduler:
         # Prompt tokens not computed yet, by who asked; empties itself.
         self.owed: dict[Sink, int] = {}
         self._memory = memory
+        self._coming = ComingPrefixes(memory, shared=not config.disable_radix_cache)
         self._reserve = reserve
         self._chunk = config.chunked_prefill_size
         self._max_prefill = config.max_prefill_tokens
@@ -52,6 +57,11 @@ class Scheduler:
     def waiting_in_all(self) -> int:
         """Choices without pages."""
         return len(self.waiting) + self.held
+
+    @property
+    def free_rows(self) -> int:
+        """Choices that may run beside those that do."""
+        return max(0, self._max_running - len(self.running))
 
     def hold(self, sequences: Collection[TokenSequence]) -> None:
         """They are known from now on, and wait for `add`."""
@@ -81,6 +91,7 @@ class Scheduler:
     def schedule(self) -> tuple[list[Chunk], list[TokenSequence]]:
         """The chunks of the next step, and who was admitted for it. Nothing to do: no chunks."""
         admitted: list[TokenSequence] = []
+        self._coming.look_ahead(self.running)
         while True:
             chunks = self._decode_rows()
             budget = self._prefill_budget(len(chunks))
@@ -98,9 +109,14 @@ class Scheduler:
         """The chunk went through the model: its KV is there, and its prompt can be shared."""
         sequence = chunk.sequence
         sequence.computed = chunk.end
+        sequence.drawing -= chunk.samples
         if chunk.prefill:
             self._memory.store(sequence)
             self._owe(sequence, max(0, sequence.prefill_end - sequence.computed))
+
+    def void(self, chunk: Chunk) -> None:
+        """What comes of a chunk that no longer holds is thrown away: no token goes out for it."""
+        chunk.sequence.request.credit += chunk.samples
 
     def took(self, chunks: Sequence[Chunk], seconds: float) -> None:
         """The step with these chunks took so long."""
@@ -129,15 +145,14 @@ class Scheduler:
         by_worth = sorted(self.running, key=self._worth)
         victims = iter(by_worth)
         for sequence in reversed(by_worth):
-            if sequence.phase is not Phase.RUNNING or sequence.prefilling:
+            if sequence.phase is not Phase.RUNNING or not sequence.decodes:
                 continue
             if sequence.request.credit <= 0:
                 continue
             while sequence.phase is Phase.RUNNING and not self._memory.cover(sequence):
                 self._retract(next(victims))
             if sequence.phase is Phase.RUNNING:
-                sequence.request.credit -= 1
-                rows.append(Chunk(sequence, sequence.computed, 1, prefill=False, samples=True))
+                rows.append(plan_chunk(sequence, 1, prefill=False, samples=True))
         return rows
 
     def _worth(self, sequence: TokenSequence) -> tuple[bool, int, int, tuple[int, int, int]]:
@@ -154,6 +169,8 @@ class Scheduler:
         """All that have pages wait for credit. If others wait for pages, one of those gives way."""
         if not self.running or not self.waiting.anyone_ready():
             return False
+        if any(sequence.in_flight for sequence in self.running):
+            return False  # what comes of it may well be room
         self._retract(min(self.running, key=self._worth))
         return True
 
@@ -180,7 +197,7 @@ class Scheduler:
 
     def _add_prefill(self, chunks: list[Chunk], sequence: TokenSequence, budget: int) -> int:
         """Append the sequence's next chunk if there is one; returns its tokens."""
-        start, last = sequence.computed, sequence.prefill_end
+        start, last = sequence.planned, sequence.prefill_end
         request = sequence.request
         emits = not request.scoring
         end = last
@@ -196,14 +213,13 @@ class Scheduler:
             end = self._page_border(last - 1)
         if end <= start:
             return 0
-        samples = end == last and emits
-        if samples:
-            request.credit -= 1
         scored = range(0)
         if sequence.scores:
-            scored = range(request.unscored, min(end + 1, request.prompt_tokens))
-        chunks.append(Chunk(sequence, start, end - start, True, samples, scored, sequence.copy))
-        sequence.copy = None
+            scored = range(sequence.unscored, min(end + 1, request.prompt_tokens))
+        samples = end == last and emits
+        chunks.append(
+            plan_chunk(sequence, end - start, prefill=True, samples=samples, scored=scored)
+        )
         return end - start
 
     def _scorable(self, chunks: list[Chunk]) -> int:
@@ -217,7 +233,8 @@ class Scheduler:
             return admitted
         misfits = 0
         most = self._max_running - len(self.running) + _MAX_MISFITS
-        coming = self._coming_prefixes()
+        by_prefix = self.waiting.by_prefix
+        coming = self._coming.prefixes(self.running, by_prefix=by_prefix)
         for sequence in self.waiting.in_order(most):
             if self.waiting.holds_back(sequence):
                 break
@@ -231,23 +248,12 @@ class Scheduler:
                 continue
             self._begin(sequence)
             admitted.append(sequence)
-            if self.waiting.by_prefix:
-                coming = self._coming_prefixes()
+            if by_prefix:
+                coming = self._coming.prefixes(self.running, by_prefix=True)
             budget -= self._add_prefill(chunks, sequence, budget)
             if not self._room(budget):
                 break
         return admitted
-
-    def _coming_prefixes(self) -> set[Prefix | None]:
-        """What the running ones are about to add to the cache, if the policy goes by that."""
-        if not self.waiting.by_prefix:
-            return set()
-        return {
-            self._memory.next_prefix(sequence)
-            for sequence in self.running
-            # Without credit its last page may stay away for long.
-            if sequence.prefilling and sequence.request.credit > 0
-        } - {None}
 
     def _room(self, budget: int) -> bool:
         return budget >= self._memory.page_size and len(self.running) < self._max_running

@@ -97,6 +97,7 @@ class TokenSequence:
         "choice",
         "computed",
         "copy",
+        "drawing",
         "found",
         "ids",
         "last_token_s",
@@ -106,6 +107,7 @@ class TokenSequence:
         "pages",
         "passed_over",
         "phase",
+        "planned",
         "prefill_end",
         "processors",
         "request",
@@ -129,6 +131,8 @@ class TokenSequence:
         self.processors = processors
         self.phase = Phase.HELD
         self.computed = 0  # tokens with KV
+        self.planned = 0  # tokens with KV once the passes begun or laid out are done
+        self.drawing = 0  # tokens that those passes draw
         self.prefill_end = 0  # tokens that were there at admission; up to here it is prefill
         self.pages: list[int] = []  # the page table
         self.shared = 0  # of those, the first so many are the tree's, locked through `node`
@@ -158,7 +162,28 @@ class TokenSequence:
 
     @property
     def prefilling(self) -> bool:
+        """Some of its prefill has no KV yet."""
         return self.computed < self.prefill_end
+
+    @property
+    def in_flight(self) -> bool:
+        """A pass that computes some of it is laid out or begun, and has not been heard of."""
+        return self.planned > self.computed
+
+    @property
+    def decodes(self) -> bool:
+        """The next to be planned is a row that draws a further token."""
+        if self.planned < self.prefill_end or self.request.scoring:
+            return False
+        return len(self.ids) + self.drawing < self.request.max_len
+
+    @property
+    def unscored(self) -> int:
+        """The first position of the prompt whose log probability no pass is to find yet."""
+        request = self.request
+        if not self.in_flight:
+            return request.unscored
+        return max(request.unscored, min(self.planned + 1, request.prompt_tokens))
 
     @property
     def scores(self) -> bool:
@@ -201,6 +226,9 @@ class TokenSequence:
             return
         assert self.node is not None
         assert self.shared * page_size <= self.computed, "shares pages that it never computed"
-        assert self.computed <= len(self.pages) * page_size, "KV without a page"
+        assert self.computed <= self.planned <= len(self.ids) - 1 + self.drawing or (
+            self.request.scoring
+        ), "planned beyond what is known and what is being drawn"
+        assert self.planned <= len(self.pages) * page_size, "KV without a page"
         assert self.computed < len(self.ids) or self.request.scoring
         assert len(set(self.pages)) == len(self.pages), "a page stands twice in a page table"

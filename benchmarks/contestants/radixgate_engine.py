@@ -67,6 +67,8 @@ def main() -> None:
     parser.add_argument("--kv", default="auto")
     parser.add_argument("--weights", default="fp32")
     parser.add_argument("--chunk", type=int, default=512)
+    parser.add_argument("--policy", default="fcfs")
+    parser.add_argument("--overlap", action="store_true")
     args = parser.parse_args()
     config = EngineConfig(
         model_path=args.model,
@@ -75,6 +77,8 @@ def main() -> None:
         kv_cache_dtype=args.kv,
         weights=args.weights,
         chunked_prefill_size=args.chunk,
+        schedule_policy=args.policy,
+        disable_overlap_schedule=not args.overlap,
         max_total_tokens=40_000,
     )
     engine = open_engine(config, open_model(args.model), SystemClock())

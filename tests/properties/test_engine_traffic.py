@@ -45,6 +45,7 @@ class Traffic(RuleBasedStateMachine):
         conservativeness=st.sampled_from([0.0, 1.0]),
         running=st.integers(1, 6),
         no_cache=st.booleans(),
+        overlap=st.booleans(),
         eviction=st.sampled_from(["lru", "lfu", "slru", "fifo", "mru", "filo", "priority"]),
     )
     def start(
@@ -56,6 +57,7 @@ class Traffic(RuleBasedStateMachine):
         conservativeness: float,
         running: int,
         no_cache: bool,
+        overlap: bool,
         eviction: str,
     ) -> None:
         self.longest = min(CONTEXT, tokens // page_size * page_size)
@@ -71,6 +73,7 @@ class Traffic(RuleBasedStateMachine):
             max_running_requests=running,
             max_passed_over=3,
             disable_radix_cache=no_cache,
+            disable_overlap_schedule=not overlap,
             radix_eviction_policy=eviction,
             debug_checks=True,
         )

@@ -50,6 +50,7 @@ class Setting:
     running: int
     no_cache: bool
     interval: int
+    overlap: bool
     itl_slo: float | None
     kv: KvDtype
     backend: str
@@ -67,6 +68,7 @@ class Setting:
             max_running_requests=self.running,
             disable_radix_cache=self.no_cache,
             stream_interval=self.interval,
+            disable_overlap_schedule=not self.overlap,
             itl_slo=None if self.chunk == -1 else self.itl_slo,
             debug_checks=True,
         )
@@ -95,6 +97,7 @@ SETTINGS = st.builds(
     running=st.sampled_from([2, 64]),
     no_cache=st.sampled_from([False, False, False, True]),
     interval=st.sampled_from([1, 3]),
+    overlap=st.booleans(),
     itl_slo=st.sampled_from([None, 20.0]),
     kv=st.sampled_from(KvDtype),
     backend=st.sampled_from(["torch", "cpu"]),

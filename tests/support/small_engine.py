@@ -18,6 +18,7 @@ from radixgate.worker.intake import ProcessorFactory
 from radixgate.worker.limits import Limits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.passes import Line
 
 
 class Ear:
@@ -74,6 +75,7 @@ class Settings(TypedDict, total=False):
     stream_interval: int
     itl_slo: float | None
     disable_radix_cache: bool
+    disable_overlap_schedule: bool  # True
     debug_checks: bool
 
 
@@ -90,6 +92,7 @@ class SmallEngine:
         clock: Clock | None = None,
         processors: ProcessorFactory = standard_processors,
         runner: ModelRunner | None = None,
+        line: Line | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         small = Settings(page_size=4, chunked_prefill_size=8, random_seed=1)
@@ -106,6 +109,7 @@ class SmallEngine:
             weights_id="history",
             tokenizer=tokenizer,
             processors=processors,
+            line=line,
         )
         self.events: list[KvEvent] = []
         self.ended: dict[int, int] = defaultdict(int)  # how often a handle ended
