@@ -26,7 +26,7 @@ class Lineup:
         records = self._records
         oldest = self._now - REPORT_MAX_AGE_S
         reports = [r.report if r.reported_at >= oldest else None for r in records]
-        running, waiting, queued, elsewhere = _reported(reports)
+        running, waiting, queued, elsewhere = _reported(reports, records)
         return Candidates(
             ids=self._ids,
             requests_in_flight=[record.in_flight for record in records],
@@ -103,8 +103,13 @@ class Lineup:
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 
-def _reported(reports: Sequence[LoadReport | None]) -> tuple[Sequence[int | None], ...]:
-    """Running, waiting, uncached tokens queued in all, and of those the other gateways'."""
+def _reported(
+    reports: Sequence[LoadReport | None], records: Sequence[WorkerRecord]
+) -> tuple[Sequence[int | None], ...]:
+    """Running, waiting, uncached tokens queued in all, and of those the other gateways'.
+
+    What siblings have sent is in our own counts already, sooner than a worker can report it.
+    """
     if not any(reports):
         nothing = [None] * len(reports)
         return nothing, nothing, nothing, nothing
@@ -113,8 +118,15 @@ def _reported(reports: Sequence[LoadReport | None]) -> tuple[Sequence[int | None
         [report.waiting if report else None for report in reports],
         [report.queued_uncached_tokens if report else None for report in reports],
         [
-            report.queued_uncached_tokens - report.queued_uncached_tokens_yours if report else None
-            for report in reports
+            max(
+                0,
+                report.queued_uncached_tokens
+                - report.queued_uncached_tokens_yours
+                - record.siblings_uncached_tokens,
+            )
+            if report
+            else None
+            for report, record in zip(reports, records, strict=True)
         ],
     )
 

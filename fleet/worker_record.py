@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
+from radixgate.clock import Clock
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
 from radixgate.fleet.recent_prompts import RecentPrompts
-from radixgate.radix_mirror.mirror import RadixMirror
+from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 
@@ -33,6 +34,11 @@ class SharedMirror:
     mirror: RadixMirror
     recent: RecentPrompts
 
+    @classmethod
+    def of(cls, key: MirrorKey, clock: Clock, config: MirrorConfig) -> "SharedMirror":
+        """One that is cold."""
+        return cls(key, RadixMirror(clock, config), RecentPrompts())
+
     def forget(self) -> int:
         """All that no worker has reported; how many blocks that were."""
         self.recent.clear()
@@ -49,6 +55,10 @@ class WorkerRecord:
     in_flight: int = 0  # requests dispatched and not ended
     tokens_in_flight: int = 0  # their prompt tokens
     uncached_tokens_in_flight: int = 0  # of those, what is computed before the first output
+    # Of the three above, what other processes of this gateway have sent.
+    siblings_requests: int = 0
+    siblings_tokens: int = 0
+    siblings_uncached_tokens: int = 0
     report: LoadReport | None = None
     reported_at: float = float("-inf")
     speed: PrefillSpeed = field(default_factory=PrefillSpeed)

@@ -1,0 +1,208 @@
+"""Two processes over one fleet: what one sends, the other counts at once as its own."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from books import IDLE, KEY, ask, identity, ids_of
+from clocks import FakeClock
+from radixgate.fleet.fleet import Fleet, Lease, Outcome, WorkerState
+from radixgate.fleet.news import Ended, News, Outbox, Placed, Share
+from radixgate.fleet.siblings import Siblings
+from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
+
+
+class Process:
+    """One of several over the workers `a` and `b`."""
+
+    def __init__(self, peer: int, clock: FakeClock, *, reports_kv: bool = True) -> None:
+        self.calls = 0
+        policy = cache_aware(CacheAwareConfig(), random.Random(peer))
+        self.fleet = Fleet(policy, clock, random.Random(peer))
+        self.siblings = Siblings(peer, self._call)
+        self.siblings.open(self.fleet)
+        self._reports_kv = reports_kv
+        for name in ("a", "b"):
+            self.join(name)
+
+    def _call(self) -> None:
+        self.calls += 1
+
+    def join(self, name: str) -> None:
+        self.fleet.admit(identity(name, reports_kv=self._reports_kv))
+        self.fleet.set_state(name, WorkerState.READY)
+
+    def lease(self, text: str, only: str = "a") -> Lease:
+        return self.fleet.lease(ask(text), {"a", "b"} - {only})
+
+    def counts(self, name: str) -> tuple[int, int, int]:
+        view = self.fleet.worker(name)
+        assert view is not None
+        return view.in_flight, view.tokens_in_flight, view.uncached_tokens_in_flight
+
+    def depth(self, name: str, text: str) -> int:
+        return self.fleet.mirror_of(name).depths(ids_of(text)).get(name, 0)
+
+
+class Pair:
+    def __init__(self, *, reports_kv: bool = True) -> None:
+        self.clock = FakeClock()
+        self.one = Process(1, self.clock, reports_kv=reports_kv)
+        self.two = Process(2, self.clock, reports_kv=reports_kv)
+
+    def tell(self, *, whole: bool = False) -> None:
+        """What each has to tell reaches the other."""
+        for teller, hearer in ((self.one, self.two), (self.two, self.one)):
+            news = teller.siblings.take(whole=whole)
+            if news is not None:
+                hearer.siblings.hear(news)
+        self.one.fleet.check()
+        self.two.fleet.check()
+
+
+def test_a_lease_counts_at_the_sibling_from_its_opening_to_its_end() -> None:
+    pair = Pair()
+    lease = pair.one.lease("x" * 100)
+    assert pair.two.counts("a") == (0, 0, 0)
+    pair.tell()
+    assert pair.two.counts("a") == (1, 100, 100)
+    lease.first_output()
+    pair.tell()
+    assert pair.two.counts("a") == (1, 100, 0)
+    lease.close(Outcome.OK)
+    pair.tell()
+    assert pair.two.counts("a") == pair.one.counts("a") == (0, 0, 0)
+
+
+def test_what_was_heard_is_not_told_back() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    assert pair.two.siblings.take() is None
+    pair.two.lease("y" * 10)
+    pair.tell()
+    assert pair.one.counts("a") == pair.two.counts("a") == (2, 110, 110)
+
+
+def test_a_placed_prompt_counts_as_cached_at_the_sibling_until_it_fails() -> None:
+    pair = Pair()
+    lease = pair.one.lease("x" * 100)
+    pair.tell()
+    assert pair.two.depth("a", "x" * 100) == 100
+    lease.close(Outcome.FAILED)
+    pair.tell()
+    assert pair.two.depth("a", "x" * 100) == 0
+
+
+def test_without_reports_an_answered_prompt_stays_believed_everywhere() -> None:
+    pair = Pair(reports_kv=False)
+    lease = pair.one.lease("x" * 100)
+    lease.first_output()
+    lease.close(Outcome.OK, 0)
+    pair.tell()
+    assert pair.two.depth("a", "x" * 100) == 100
+    pair.clock.advance(600)
+    assert pair.two.depth("a", "x" * 100) == 100
+
+
+def test_a_dead_sibling_s_requests_count_no_more() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.two.lease("y" * 7)
+    pair.tell()
+    pair.two.siblings.gone(1)
+    assert pair.two.counts("a") == (1, 7, 7)
+    pair.two.siblings.gone(1)
+    assert pair.two.counts("a") == (1, 7, 7)
+
+
+def test_a_worker_admitted_anew_gets_the_sibling_s_counts_with_the_whole_ones() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    pair.two.join("a")
+    assert pair.two.counts("a") == (0, 0, 0)
+    pair.tell()
+    assert pair.two.counts("a") == (0, 0, 0)
+    pair.tell(whole=True)
+    assert pair.two.counts("a") == (1, 100, 100)
+    pair.tell(whole=True)
+    assert pair.two.counts("a") == (1, 100, 100)
+
+
+def test_there_is_one_call_until_the_news_are_taken() -> None:
+    process = Process(1, FakeClock())
+    process.lease("x")
+    process.lease("y")
+    assert process.calls == 1
+    assert process.siblings.take() is not None
+    process.lease("z")
+    assert process.calls == 2
+
+
+def test_a_report_does_not_count_a_sibling_s_tokens_again() -> None:
+    """Of 170 tokens that the worker reports, 100 are the sibling's, and 70 another gateway's."""
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    told = replace(IDLE, queued_uncached_tokens=170, queued_uncached_tokens_yours=0)
+    pair.two.fleet.report_load("a", told)
+    rehearsal = pair.two.fleet.rehearse(ask("q"))
+    queues = dict(
+        zip(
+            rehearsal.candidates.ids,
+            zip(
+                rehearsal.candidates.uncached_tokens_in_flight,
+                rehearsal.candidates.queued_elsewhere,
+                strict=True,
+            ),
+            strict=True,
+        )
+    )
+    assert queues["a"] == (100, 70)
+
+
+def test_prompts_of_a_sibling_are_recent_prompts() -> None:
+    pair = Pair()
+    for number in range(4):
+        pair.one.lease(f"shared beginning {number}")
+    pair.tell()
+    pair.two.lease("shared beginning of mine")
+    rehearsal = pair.two.fleet.rehearse(ask("shared beginning 9"))
+    share = rehearsal.candidates.read_recent_share(rehearsal.candidates.ids.index("a"))
+    assert share == pytest.approx(5 / 6)
+
+
+def placed(number: int, blocks: int = 0) -> Placed:
+    return Placed(1, number, "a", KEY, bytes(8 * blocks), 0, 2.0)
+
+
+def test_a_slow_reader_misses_the_oldest_placements_and_no_load() -> None:
+    box = Outbox(max_bytes=1_000)
+    for number in range(5):
+        box.add(News([Share(1, "a", number, 0, 0)], [placed(number, 30)], [Ended(1, 9, True, 1)]))
+    news = box.take()
+    assert news is not None
+    assert [one.number for one in news.placed] == [3, 4]
+    assert box.dropped == 3
+    assert news.loads == [Share(1, "a", 4, 0, 0)]
+    assert len(news.ended) == 5
+    assert box.take() is None
+
+
+def test_one_placement_is_kept_however_long() -> None:
+    box = Outbox(max_bytes=10)
+    box.place(placed(1, 100))
+    news = box.take()
+    assert news is not None
+    assert len(news.placed) == 1
+
+
+def test_what_waits_of_a_dead_process_is_dropped() -> None:
+    box = Outbox()
+    box.add(News([Share(1, "a", 3, 0, 0), Share(2, "a", 1, 0, 0)], [], []))
+    box.forget(1)
+    news = box.take()
+    assert news is not None
+    assert news.loads == [Share(2, "a", 1, 0, 0)]
