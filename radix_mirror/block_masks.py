@@ -34,10 +34,14 @@ class BlockMasks:
     def add(self, bit: int, ids: Iterable[int]) -> list[int]:
         """Set the bit in every block; returns those where it was not set. O(blocks)."""
         masks = self._masks
+        fresh = dict.fromkeys(ids, bit)
+        if masks.keys().isdisjoint(fresh):
+            masks.update(fresh)
+            return list(fresh)
         get = masks.get
         old, new = 0, bit
         added = []
-        for block in ids:
+        for block in fresh:
             mask = get(block)
             if mask is None:
                 masks[block] = bit

@@ -1,7 +1,8 @@
 """Blocks that a worker is about to hold: prompts sent or queued, until their KV is reported."""
 
 import heapq
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from radixgate.radix_mirror.block_masks import BlockMasks
@@ -25,8 +26,10 @@ class Claims:
 
     def __init__(self, masks: BlockMasks) -> None:
         self._masks = masks
-        # bit -> block -> [serial of the first claim since the last confirmation, live claims]
-        self._blocks: dict[int, dict[int, list[int]]] = {}
+        # bit -> block -> serial of the first claim since the last confirmation
+        self._blocks: dict[int, dict[int, int]] = {}
+        # bit -> block -> live claims besides one; none of zero
+        self._others: dict[int, Counter[int]] = {}
         self._serial = 0
         self._total = 0
 
@@ -42,31 +45,34 @@ class Claims:
         """Count these blocks for the worker at once. O(blocks), 0.2 us each."""
         self._serial += 1
         blocks = self._blocks.setdefault(bit, {})
-        fresh = []
-        for block in ids:
-            entry = blocks.get(block)
-            if entry is None:
-                blocks[block] = [self._serial, 1]
-                fresh.append(block)
-            else:
-                entry[1] += 1
+        before = len(blocks)
+        fresh: Iterable[int]
+        if blocks.keys().isdisjoint(ids):
+            fresh = dict.fromkeys(ids, self._serial)
+        else:
+            fresh = dict.fromkeys((block for block in ids if block not in blocks), self._serial)
+            self._others.setdefault(bit, Counter()).update(b for b in ids if b in blocks)
+        blocks.update(fresh)
         self._masks.add(bit, fresh)
-        self._total += len(fresh)
+        self._total += len(blocks) - before
         return Claim(bit, self._serial, ids)
 
     def release(self, claim: Claim) -> None:
         """Withdraw a claim; what others claim stays. Twice is harmless."""
         blocks = self._blocks.get(claim.bit, {})
+        others = self._others.get(claim.bit, Counter())
         gone = []
         for block in claim.ids:
-            entry = blocks.get(block)
+            first = blocks.get(block)
             # An entry younger than the claim began after a confirmation had ended this one's share.
-            if entry is None or claim.serial < entry[0]:
+            if first is None or claim.serial < first:
                 continue
-            entry[1] -= 1
-            if not entry[1]:
+            left = others.pop(block, 0)
+            if not left:
                 del blocks[block]
                 gone.append(block)
+            elif left > 1:
+                others[block] = left - 1
         self._masks.drop(claim.bit, gone)
         self._total -= len(gone)
         claim.ids = ()
@@ -77,12 +83,17 @@ class Claims:
         if not blocks:
             return
         known = [block for block in ids if blocks.pop(block, None)]
+        others = self._others.get(bit)
+        if others:
+            for block in known:
+                others.pop(block, None)
         self._masks.drop(bit, known)
         self._total -= len(known)
 
     def purge(self, bit: int) -> None:
         """Forget the worker. Its claims may still be released, which then does nothing."""
         blocks = self._blocks.pop(bit, {})
+        self._others.pop(bit, None)
         self._masks.drop(bit, blocks)
         self._total -= len(blocks)
 
@@ -90,10 +101,13 @@ class Claims:
         """Assert that counts are positive and masks agree. O(claimed blocks)."""
         assert self._total == sum(map(len, self._blocks.values()))
         for bit, blocks in self._blocks.items():
-            for block, (serial, live) in blocks.items():
-                assert live > 0, f"block {block} is claimed by nobody"
+            for block, serial in blocks.items():
                 assert 0 < serial <= self._serial
                 assert self._masks.get(block, 0) & bit, f"block {block} lacks its bit"
+        for bit, others in self._others.items():
+            for block, live in others.items():
+                assert live > 0, f"block {block} is claimed by nobody else"
+                assert block in self._blocks[bit], f"block {block} is claimed by nobody"
 
 
 class Deadlines:
