@@ -8,13 +8,13 @@ from radixgate.clock import Clock
 from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.chooser import Chooser
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
-from radixgate.gateway.worker_choice import WorkerChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PatienceRule:
 class Core:
     """Passed to every exchange; read only but for what its parts own."""
 
-    choice: WorkerChoice
+    choice: Chooser
     asking: Asking
     clients: Mapping[str, WorkerClient]  # by worker id; changes as workers come and go
     on_worker_failed: Callable[[str], None]  # it is worth a health check now

@@ -3,6 +3,7 @@
 from radixgate.gateway.attempt import Attempt, Downstream
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.core import Core
+from radixgate.gateway.detour import Detour
 from radixgate.gateway.exchange import Exchange
 from radixgate.gateway.request_head import RequestHead
 
@@ -10,8 +11,10 @@ from radixgate.gateway.request_head import RequestHead
 class Forwarder:
     """Starts an exchange for each request: the `Generator` behind the front door."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, detour: Detour | None = None) -> None:
+        """`detour`: None if there is no way round, whatever runs."""
         self._core = core
+        self._detour = detour or Detour()
 
     def generate(
         self,
@@ -22,6 +25,9 @@ class Forwarder:
         arrived_at: float | None = None,
     ) -> Attempt:
         """Begin to answer; callbacks may come before this returns. `arrived_at`: None for now."""
+        diversion = self._detour.by
+        if diversion is not None:
+            return diversion.generate(self._core, head, body, downstream, caller, arrived_at)
         exchange = Exchange(self._core, head, body, downstream, caller)
         if arrived_at is not None:
             exchange.arrived(arrived_at)

@@ -1,0 +1,33 @@
+"""A way round the forwarder that requests take while an experiment runs."""
+
+from typing import Protocol
+
+from radixgate.gateway.attempt import Attempt, Downstream
+from radixgate.gateway.caller import Caller
+from radixgate.gateway.core import Core
+from radixgate.gateway.request_head import RequestHead
+
+
+class Diversion(Protocol):
+    """Begins requests in the forwarder's place."""
+
+    def generate(
+        self,
+        core: Core,
+        head: RequestHead,
+        body: bytes,
+        downstream: Downstream,
+        caller: Caller,
+        arrived_at: float | None,
+    ) -> Attempt:
+        """As `Forwarder.generate`; `core` is what the forwarder would go by."""
+        ...
+
+
+class Detour:
+    """One a data path, whatever forwarders it has had. Taken only while something must look on."""
+
+    __slots__ = ("by",)
+
+    def __init__(self) -> None:
+        self.by: Diversion | None = None

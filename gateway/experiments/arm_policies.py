@@ -1,0 +1,74 @@
+"""The policies of an experiment's arms: by name, with settings of their own."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+from radixgate.analysis.experiments.records import Arm, Setting
+from radixgate.clock import Clock
+from radixgate.configs.declare import Knob, knobs_of
+from radixgate.configs.spelling import nearest
+from radixgate.configs.values import Given, value_of
+from radixgate.errors import ConfigError
+from radixgate.policies.base import Policy
+from radixgate.policies.registry import PolicyConfigs, make_policy
+
+
+class ArmPolicies:
+    """Makes the policy of an arm, anew each time: nothing of an earlier block is in it."""
+
+    def __init__(self, configs: PolicyConfigs, own: str, clock: Clock, rng: random.Random) -> None:
+        """`own` is the gateway's policy, and `configs` the settings it was given."""
+        self._configs = configs
+        self._clock = clock
+        self._rng = rng
+        self.own = own
+
+    def arm(self, name: str, policy: str | None, settings: Sequence[str]) -> Arm:
+        """Raises ConfigError for a policy or setting that does not exist, or cannot be so."""
+        policy = policy or self.own
+        self.make(Arm(name, policy))
+        arm = Arm(name, policy, self._typed(policy, _values(settings)))
+        self.make(arm)
+        return arm
+
+    def make(self, arm: Arm) -> Policy:
+        """Raises ConfigError as `arm`."""
+        configs = self._configs
+        if arm.settings:
+            own = replace(getattr(configs, arm.policy), **arm.settings)
+            configs = replace(configs, **{arm.policy: own})
+        # A source of its own: what an arm draws does not shift what the gateway draws.
+        rng = random.Random(self._rng.getrandbits(64))
+        return make_policy(arm.policy, self._clock, rng, configs)
+
+    def _typed(self, policy: str, values: Mapping[str, Given]) -> Mapping[str, Setting]:
+        known = self._knobs(policy)
+        typed: dict[str, Setting] = {}
+        for key, given in values.items():
+            if key not in known:
+                hint = f"nearest is {nearest(key, known)}" if known else "it has none"
+                raise ConfigError(f"{policy:.50} has no setting {key:.100!r}; {hint}")
+            value = value_of(known[key], given)
+            assert value is None or isinstance(value, str | int | float | bool)
+            typed[key] = value
+        return typed
+
+    def _knobs(self, policy: str) -> Mapping[str, Knob]:
+        """A policy's config stands under its name; one without has no settings."""
+        if policy not in {field.name for field in fields(self._configs)}:
+            return {}
+        return {knob.name: knob for knob in knobs_of(type(getattr(self._configs, policy)))}
+
+
+def _values(settings: Sequence[str]) -> Mapping[str, Given]:
+    values = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        key = name.strip().replace("-", "_")
+        if not (key and equals):
+            raise ConfigError(f"{setting!r:.100}: write it as name=value")
+        if key in values:
+            raise ConfigError(f"{key:.100} is set twice")
+        values[key] = Given(value.strip(), key)
+    return values

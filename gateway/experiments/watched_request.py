@@ -1,0 +1,215 @@
+"""One request while experiments run: it may wait, and what becomes of it is noted."""
+
+from typing import Protocol
+
+import msgspec
+
+from radixgate.errors import RadixgateError
+from radixgate.fleet.fleet import Ask, Lease, Outcome
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.caller import Caller
+from radixgate.gateway.core import Core
+from radixgate.gateway.first_token import FirstToken
+from radixgate.gateway.hop_headers import find
+from radixgate.gateway.request_head import RequestHead
+
+_EVENT_STREAM = b"text/event-stream"
+
+
+class Label(msgspec.Struct, frozen=True):
+    """What a request counts for. It is given by the time of its dispatch, and kept."""
+
+    arm: int  # 0: A, 1: B
+    block: int  # -1: the experiment has no blocks
+    washout: bool
+
+
+class Shade(Protocol):
+    """What a shadow keeps of a request until that ends."""
+
+    def first_token(self) -> None: ...
+
+    def over(self) -> None: ...
+
+
+class Watcher(Protocol):
+    """Who begins watched requests, and hears of their steps."""
+
+    def begin(self, request: "WatchedRequest") -> Attempt:
+        """Send it on its way; the request takes the answer."""
+        ...
+
+    def dispatched(self, request: "WatchedRequest") -> None:
+        """It has its first lease."""
+        ...
+
+    def first_token(self, request: "WatchedRequest") -> None:
+        """Once at most; of an answer that is no stream, its first piece."""
+        ...
+
+    def over(self, request: "WatchedRequest") -> None:
+        """It has ended, once, however."""
+        ...
+
+    def shown_policy(self, request: "WatchedRequest") -> bytes | None:
+        """For the answer's header; None: as it is."""
+        ...
+
+
+class WatchedRequest:
+    """An `Attempt` to the front door and the `Downstream` of the core, and a `Waiter`.
+
+    Holds what is known of the request, and decides nothing.
+    """
+
+    __slots__ = (
+        "_attempt",
+        "_client",
+        "_first",
+        "_paused",
+        "_watcher",
+        "arrived_at",
+        "ask",
+        "body",
+        "caller",
+        "core",
+        "counts",
+        "dispatched_at",
+        "ended_at",
+        "first_token_at",
+        "head",
+        "held_s",
+        "label",
+        "last_piece_at",
+        "lease",
+        "left",
+        "outcome",
+        "over",
+        "shades",
+        "status",
+        "streams",
+    )
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        core: Core,
+        head: RequestHead,
+        body: bytes,
+        client: Downstream,
+        caller: Caller,
+        arrived_at: float,
+    ) -> None:
+        self.core = core
+        self.head = head
+        self.body = body
+        self.caller = caller
+        self.arrived_at = arrived_at
+        self.held_s = 0.0
+        self.ask: Ask | None = None  # None: it could not be read, or not yet
+        self.lease: Lease | None = None  # the first; None: it was not dispatched
+        self.dispatched_at: float | None = None
+        self.first_token_at: float | None = None
+        self.last_piece_at: float | None = None
+        self.ended_at: float | None = None
+        self.outcome: Outcome | None = None  # of the last attempt that has ended
+        self.status = 0  # of the answer; 0: none began
+        self.streams = False
+        self.counts: AnswerCounts | None = None
+        self.left = False  # the client has
+        self.over = False
+        self.label: Label | None = None  # by its dispatch; None: no experiment acted then
+        self.shades: list[Shade] = []  # what shadows did with it
+        self._watcher = watcher
+        self._client = client
+        self._attempt: Attempt | None = None  # None: it waits, or never began
+        self._paused = False
+        self._first = FirstToken()
+
+    @property
+    def size(self) -> int:
+        return len(self.body)
+
+    def go(self, waited_s: float) -> None:
+        """Begin. Callbacks may come before this returns."""
+        self.held_s = waited_s
+        attempt = self._watcher.begin(self)
+        if self.over:
+            return
+        self._attempt = attempt
+        if self._paused:
+            attempt.pause()
+
+    # ------------------------------------------------------------ from the choice of workers
+
+    def asked(self, ask: Ask) -> None:
+        """A worker is about to be chosen for it."""
+        self.ask = ask
+
+    def leased(self, lease: Lease) -> None:
+        if self.lease is None:
+            self.lease = lease
+            self.dispatched_at = self.core.clock.now()
+            self._watcher.dispatched(self)
+
+    # ------------------------------------------------------------ from the front door
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._attempt is not None:
+            self._attempt.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._attempt is not None:
+            self._attempt.resume()
+
+    def cancel(self) -> None:
+        if self.over:
+            return
+        if self._attempt is not None:
+            self._attempt.cancel()
+        self.left = True
+        self._end()
+
+    def delivered(self) -> AnswerCounts | None:
+        return None if self._attempt is None else self._attempt.delivered()
+
+    # ------------------------------------------------------------ from the core
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        self.status = status
+        kind = find(headers, b"content-type") or b""
+        self.streams = kind.lower().startswith(_EVENT_STREAM)
+        policy = self._watcher.shown_policy(self)
+        if policy is not None:
+            named = b"x-radixgate-policy"
+            headers = [(name, policy if name == named else value) for name, value in headers]
+        self._client.on_head(status, headers)
+
+    def on_body(self, data: bytes) -> None:
+        self.last_piece_at = now = self.core.clock.now()
+        if self.first_token_at is None and self._brings_output(data):
+            self.first_token_at = now
+            self._watcher.first_token(self)
+        self._client.on_body(data)
+
+    def _brings_output(self, data: bytes) -> bool:
+        if self.lease is None or self.status >= 400:
+            return False
+        return not self.streams or self._first.feed(data)
+
+    def on_end(self, counts: AnswerCounts | None) -> None:
+        self.counts = counts
+        self._end()
+        self._client.on_end(counts)
+
+    def on_failure(self, error: RadixgateError) -> None:
+        self.outcome = Outcome.FAILED
+        self._end()
+        self._client.on_failure(error)
+
+    def _end(self) -> None:
+        self.over = True
+        self.ended_at = self.core.clock.now()
+        self._watcher.over(self)
