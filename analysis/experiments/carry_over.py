@@ -9,9 +9,6 @@ from radixgate.analysis.experiments.effects import differences
 from radixgate.analysis.experiments.metrics import Metric
 from radixgate.analysis.experiments.randomisation import PairedTest, paired_test
 
-# Two looks at the same thing: a false alarm of either in one experiment of fifty.
-_ALARM = 0.01
-
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
@@ -20,21 +17,20 @@ class CarryOver:
     estimate: float  # with the washout as declared, in the unit of the effect
     estimate_twice: float | None  # with twice the washout; None: the blocks are too short
     standard_error: float | None  # of `estimate`; None: fewer than two pairs
-    moved: bool  # the two estimates differ by more than one standard error
+    moved: PairedTest | None  # of what each pair changed by with twice the washout; None as above
     # Late half of what a block keeps against its early half, arm B's change less arm A's.
     drift: PairedTest | None  # None: too few requests
-
-    @property
-    def suspected(self) -> bool:
-        """The washout is too short, or the switch leaves something behind."""
-        return self.moved or (self.drift is not None and self.drift.p <= _ALARM)
+    suspected: bool  # the washout is too short, or the switch leaves something behind
 
 
-def carry_over(pairs: Sequence[Pair], metric: Metric, washout_s: float) -> CarryOver | None:
+def carry_over(
+    pairs: Sequence[Pair], metric: Metric, washout_s: float, alarm: float = 0.01
+) -> CarryOver | None:
     """None: no pair has the metric.
 
-    Two questions. Does the estimate move by more than its standard error when twice the washout is
-    cut off? And do the arms drift apart within their blocks, which in a steady state they do not?
+    Two questions, each answered wrongly in a share `alarm` of the sound experiments. Does the
+    estimate move, and by more than its standard error, when twice the washout is cut off? And do
+    the arms drift apart within their blocks, which in a steady state they do not?
     """
     first = differences(pairs, metric, washout_s)
     if not first:
@@ -48,12 +44,21 @@ def carry_over(pairs: Sequence[Pair], metric: Metric, washout_s: float) -> Carry
         a, b = _change(pair.a, metric, washout_s), _change(pair.b, metric, washout_s)
         if a is not None and b is not None:
             changes.append(b - a)
+    moved = (
+        None
+        if late is None
+        else paired_test([after - before for before, after in zip(first, twice, strict=True)])
+    )
+    drift = paired_test(changes) if changes else None
+    far = late is not None and error is not None and abs(late - test.estimate) > error
     return CarryOver(
         estimate=test.estimate,
         estimate_twice=late,
         standard_error=error,
-        moved=late is not None and error is not None and abs(late - test.estimate) > error,
-        drift=paired_test(changes) if changes else None,
+        moved=moved,
+        drift=drift,
+        suspected=(far and moved is not None and moved.p <= alarm)
+        or (drift is not None and drift.p <= alarm),
     )
 
 

@@ -12,9 +12,9 @@ from radixgate.analysis.intervals import Interval
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Of one metric. `test` is of logarithms where the metric's effect is a ratio."""
+    """Of one metric."""
 
-    metric: Metric
+    as_ratio: bool  # `test` is of log ratios; else of differences
     a: float  # mean over the blocks
     b: float
     difference: float  # B - A, mean over the pairs, in the metric's unit
@@ -23,13 +23,13 @@ class Effect:
     @property
     def relative(self) -> float | None:
         """B over A, less one; None: of a metric whose effect is a difference."""
-        return math.expm1(self.test.estimate) if self.metric.as_ratio else None
+        return math.expm1(self.test.estimate) if self.as_ratio else None
 
     @property
     def relative_interval(self) -> Interval | None:
         """95 %; None: the effect is a difference, or the interval endless."""
         found = self.test.interval
-        if found is None or not self.metric.as_ratio:
+        if found is None or not self.as_ratio:
             return None
         return Interval(math.expm1(found.low), math.expm1(found.high))
 
@@ -42,7 +42,7 @@ def effect_of(pairs: Sequence[Pair], metric: Metric, washout_s: float) -> Effect
         return None
     n = len(found)
     return Effect(
-        metric=metric,
+        as_ratio=metric.as_ratio,
         a=math.fsum(a for a, _ in found.values()) / n,
         b=math.fsum(b for _, b in found.values()) / n,
         difference=math.fsum(b - a for a, b in found.values()) / n,

@@ -16,20 +16,11 @@ from radixgate.fleet.fleet import (
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.worker import SimulatedWorker
-from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
+from radixgate.policies.base import Policy
 
 _MODEL = "simulated"
 
-
-class Relay:
-    """Hands each question to the policy that has its turn."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-
-    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
-        """As that policy does."""
-        return self.policy.choose(request, candidates)
+PolicyOf = Callable[[str, random.Random], Policy]  # by name of the arm, fresh at each call
 
 
 class SwitchedGateway:
@@ -49,11 +40,8 @@ class SwitchedGateway:
         rng: random.Random,
     ) -> None:
         self.in_flight = 0
-        self._relay = Relay(policy)
-        self._config = FleetConfig()
-        self.fleet = Fleet(self._relay, timeline, rng, self._config)
+        self.fleet = Fleet(policy, timeline, rng, FleetConfig())
         self._key = MirrorKey(_MODEL, "tokens", block_size)
-        self._blocks = believed_tokens // block_size
         self._workers = {f"w{worker.number}": worker for worker in workers}
         self._leases: dict[int, Lease] = {}
         for name in self._workers:
@@ -74,15 +62,11 @@ class SwitchedGateway:
 
     def turn_to(self, policy: Policy) -> None:
         """Later requests are this policy's. Books and mirror stay as they are."""
-        self._relay.policy = policy
+        self.fleet.use_policy(policy)
 
     def forget(self) -> int:
         """Empty the mirror; entries that were in it. Requests in flight stay in the books."""
-        mirror = self.fleet.mirror_of(next(iter(self._workers)))
-        entries = len(mirror)
-        for name in self._workers:
-            mirror.add_worker(name, reports_kv=False, capacity_blocks=self._blocks)
-        return entries
+        return self.fleet.forget()
 
     def send(self, job: Job) -> int:
         """Choose a worker and submit the job there; the cached tokens that were predicted."""
@@ -107,6 +91,3 @@ class SwitchedGateway:
         """It left the fleet."""
         self._leases.pop(job.number).close(Outcome.OK)
         self.in_flight -= 1
-
-
-PolicyOf = Callable[[str, random.Random], Policy]  # by name of the arm, fresh at each call

@@ -21,17 +21,14 @@ from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.compare.config import CompareConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import DemoConfig
+from radixgate.loadgen.experiments.config import ExperimentConfig
 from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.reports.report_config import ReportConfig
 from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.study_config import StudyConfig
 from radixgate.loadgen.workload_config import WorkloadConfig
-from radixgate.policies.cache_aware import CacheAwareConfig
-from radixgate.policies.kv_cost import KvCostConfig
-from radixgate.policies.prefix_hash import PrefixHashConfig
-from radixgate.policies.registry import PolicyConfigs
-from radixgate.policies.sticky import StickyConfig
+from radixgate.policies.settings import POLICY_SECTIONS, policy_configs
 from radixgate.radix_mirror.mirror import MirrorConfig
 from radixgate.up_config import UpConfig
 from radixgate.worker.config import EngineConfig
@@ -39,13 +36,6 @@ from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
 from radixgate.worker.server_config import ServerConfig
 
 EXIT_USAGE = 2
-
-_POLICY_SECTIONS: Mapping[str, type] = {
-    "cache_aware": CacheAwareConfig,
-    "kv_cost": KvCostConfig,
-    "prefix_hash": PrefixHashConfig,
-    "sticky": StickyConfig,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +54,6 @@ def _worker(settings: Settings) -> int:
     return run_worker(settings.of(EngineConfig), settings.of(ServerConfig))
 
 
-def _policy_configs(settings: Settings) -> PolicyConfigs:
-    return PolicyConfigs(
-        cache_aware=settings.of(CacheAwareConfig),
-        kv_cost=settings.of(KvCostConfig),
-        prefix_hash=settings.of(PrefixHashConfig),
-        sticky=settings.of(StickyConfig),
-    )
-
-
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
@@ -83,7 +64,7 @@ def _gateway(settings: Settings) -> int:
         replace(settings.of(FleetConfig), mirror=settings.of(MirrorConfig)),
         settings.of(HeaderConfig),
     )
-    return run_gateway(settings.of(GatewayConfig), _policy_configs(settings), rules)
+    return run_gateway(settings.of(GatewayConfig), policy_configs(settings), rules)
 
 
 def _bench(settings: Settings) -> int:
@@ -120,16 +101,22 @@ def _report(settings: Settings) -> int:
     return run_report(settings.of(ReportConfig))
 
 
+def _experiment(settings: Settings) -> int:
+    from radixgate.loadgen.experiments.report import run_report
+
+    return run_report(settings.of(ExperimentConfig))
+
+
 def _simulate(settings: Settings) -> int:
     from radixgate.loadgen.simulator.simulate import run_simulation
 
-    return run_simulation(settings.of(SimulateConfig), _policy_configs(settings))
+    return run_simulation(settings.of(SimulateConfig), policy_configs(settings))
 
 
 def _replay(settings: Settings) -> int:
     from radixgate.loadgen.replay.run import run_replay
 
-    return run_replay(settings.of(ReplayConfig), _policy_configs(settings))
+    return run_replay(settings.of(ReplayConfig), policy_configs(settings))
 
 
 def _demo(settings: Settings) -> int:
@@ -167,7 +154,7 @@ ENTRIES: Mapping[str, Entry] = {
                     "reliability": ReliabilityConfig,
                     "fleet": FleetConfig,
                     "mirror": MirrorConfig,
-                    **_POLICY_SECTIONS,
+                    **POLICY_SECTIONS,
                 },
                 GATEWAY_REFUSED,
             ),
@@ -230,9 +217,18 @@ ENTRIES: Mapping[str, Entry] = {
         ),
         Entry(
             Command(
+                "experiment",
+                "Report what the records of a live experiment say, and what they cannot.",
+                {"experiment": ExperimentConfig},
+                first="--words",
+            ),
+            _experiment,
+        ),
+        Entry(
+            Command(
                 "simulate",
                 "Compare policies on a trace, over a fleet in virtual time.",
-                {"simulate": SimulateConfig, **_POLICY_SECTIONS},
+                {"simulate": SimulateConfig, **POLICY_SECTIONS},
             ),
             _simulate,
         ),
@@ -240,7 +236,7 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "replay",
                 "Decide a gateway's recorded decisions again under another policy, and compare.",
-                {"replay": ReplayConfig, **_POLICY_SECTIONS},
+                {"replay": ReplayConfig, **POLICY_SECTIONS},
                 first="--log",
             ),
             _replay,
@@ -282,7 +278,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _overview() -> str:
     lines = ["radixgate COMMAND [--help] [flags]", ""]
-    lines += [f"  {name:<9}{entry.command.about}" for name, entry in ENTRIES.items()]
+    lines += [f"  {name:<11}{entry.command.about}" for name, entry in ENTRIES.items()]
     return "\n".join(lines)
 
 

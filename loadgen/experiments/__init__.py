@@ -1,0 +1,1 @@
+"""Reports of live experiments, from the records that the gateway or the simulator wrote."""
