@@ -11,6 +11,7 @@ from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.queued_tokens import queued_tokens
 from radixgate.policies.session_homes import SessionHomes
+from radixgate.policies.slo import Slo
 from radixgate.policies.turns import Turns
 
 # Taken while no worker's speed is known. It cancels out but for the terms in plain seconds.
@@ -70,8 +71,10 @@ class KvCost:
     than a quarter of the mean they are four times its own.
     """
 
-    def __init__(self, config: KvCostConfig, rng: random.Random) -> None:
+    def __init__(self, config: KvCostConfig, rng: random.Random, slo: Slo | None = None) -> None:
+        """`slo`: times to be kept; None: only the costs count."""
         self._config = config
+        self._slo = slo
         self._turns = Turns(rng)
         self._homes = SessionHomes()
 
@@ -83,11 +86,17 @@ class KvCost:
         cached = candidates.read_cached_tokens()
         speeds = _speeds(candidates.prefill_tokens_per_s)
         costs = self._costs(request.prompt_tokens, candidates, cached, speeds)
+        late = False
+        if self._slo is not None:
+            weighed = self._slo.weigh(costs, request.prompt_tokens, candidates, cached, speeds)
+            costs, late = weighed.costs, weighed.late
         least = min(costs)
         index = self._home_of(request, ids, costs, least, speeds)
         branch = "home"
         if index is None:
             index, branch = self._cheapest(candidates, cached, costs, least)
+        if late:
+            branch = "late"
         self._homes.settle(request.session, ids[index])
         return Choice(index, branch, lambda: costs)
 

@@ -17,10 +17,12 @@ from radixgate.policies.power_of_two import PowerOfTwo
 from radixgate.policies.prefix_hash import PrefixHash, PrefixHashConfig
 from radixgate.policies.random_choice import RandomChoice
 from radixgate.policies.round_robin import RoundRobin
+from radixgate.policies.slo import Slo, SloConfig
 from radixgate.policies.sticky import Sticky, StickyConfig
 from radixgate.policies.third_party import offered_names, third_party
 
 DEFAULT_POLICY = "kv_cost"
+SLO_POLICY = "kv_cost_slo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class PolicyConfigs:
     kv_cost: KvCostConfig = field(default_factory=KvCostConfig)
     prefix_hash: PrefixHashConfig = field(default_factory=PrefixHashConfig)
     sticky: StickyConfig = field(default_factory=StickyConfig)
+    slo: SloConfig = field(default_factory=SloConfig)
 
 
 PolicyMaker = Callable[[PolicyConfigs, Clock, random.Random], Policy]
@@ -42,6 +45,9 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
         "power_of_two": lambda configs, clock, rng: PowerOfTwo(rng),
         "cache_aware": lambda configs, clock, rng: cache_aware(configs.cache_aware, rng),
         "kv_cost": lambda configs, clock, rng: KvCost(configs.kv_cost, rng),
+        "kv_cost_slo": lambda configs, clock, rng: KvCost(
+            configs.kv_cost, rng, Slo(configs.slo) if configs.slo.given else None
+        ),
         "prefix_hash": lambda configs, clock, rng: PrefixHash(configs.prefix_hash, rng),
         "sticky": lambda configs, clock, rng: Sticky(configs.sticky, rng),
         "least_load": lambda configs, clock, rng: LeastLoad(rng),
@@ -77,6 +83,22 @@ def unknown_policy(name: str, names: Sequence[str]) -> ConfigError:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ConfigError(f"no policy is called {name!r:.100}; there are {', '.join(names)}{hint}")
+
+
+def effective_policy(name: str, configs: PolicyConfigs) -> str:
+    """The policy that settings ask for: with an SLO, `kv_cost` is `kv_cost_slo`.
+
+    Raises ConfigError for settings of a policy that would not run.
+    """
+    check_thresholds(name, configs)
+    if not configs.slo.given:
+        return name
+    if name not in (DEFAULT_POLICY, SLO_POLICY):
+        raise ConfigError(
+            f"ttft_slo and itl_slo belong to {SLO_POLICY}, and the policy is {name}: give --policy"
+            f" {SLO_POLICY}, or leave them out"
+        )
+    return SLO_POLICY
 
 
 def check_thresholds(name: str, configs: PolicyConfigs) -> None:

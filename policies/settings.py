@@ -8,6 +8,7 @@ from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.kv_cost import KvCostConfig
 from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import PolicyConfigs
+from radixgate.policies.slo import SloConfig
 from radixgate.policies.sticky import StickyConfig
 
 POLICY_SECTIONS: Mapping[str, type] = MappingProxyType(
@@ -16,6 +17,7 @@ POLICY_SECTIONS: Mapping[str, type] = MappingProxyType(
         "kv_cost": KvCostConfig,
         "prefix_hash": PrefixHashConfig,
         "sticky": StickyConfig,
+        "slo": SloConfig,
     }
 )
 
@@ -27,4 +29,5 @@ def policy_configs(settings: Settings) -> PolicyConfigs:
         kv_cost=settings.of(KvCostConfig),
         prefix_hash=settings.of(PrefixHashConfig),
         sticky=settings.of(StickyConfig),
+        slo=settings.of(SloConfig),
     )
