@@ -163,6 +163,8 @@ class Fleet:
     def use_policy(self, policy: Policy) -> None:
         """It chooses from now on. Leases stay as they are, and end as they would have."""
         self._policy = policy
+        if self.journal is not None:
+            self.journal.replaced()
 
     def forget(self) -> int:
         """Begin anew with all that is believed and not reported; how many blocks that were.

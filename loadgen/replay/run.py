@@ -9,13 +9,14 @@ import msgspec
 
 from radixgate.errors import ConfigError
 from radixgate.fleet.decision_lines import DecisionLine, OutcomeLine, StartLine
+from radixgate.fleet.journal import UNNAMED
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.log_reader import Gaps, read_log
 from radixgate.loadgen.replay.redecide import LogClock, Redecider
 from radixgate.loadgen.replay.table import table
 from radixgate.loadgen.replay.tally import Tally
 from radixgate.policies.base import Policy
-from radixgate.policies.registry import DEFAULT_POLICY, PolicyConfigs, make_policy
+from radixgate.policies.registry import PolicyConfigs, make_policy
 
 
 def run_replay(config: ReplayConfig, configs: PolicyConfigs) -> int:
@@ -52,7 +53,12 @@ def _policy(
     rng: random.Random,
     clock: LogClock,
 ) -> Policy:
-    recorded = DEFAULT_POLICY if start is None else start.policy
+    recorded = UNNAMED if start is None else start.policy
+    if config.policy is None and recorded == UNNAMED:
+        raise ConfigError(
+            f"{config.log} has decisions whose policy nobody can tell: name the one to decide again"
+            " by --policy"
+        )
     configs = given if start is None else _settings(given, start)
     return make_policy(config.policy or recorded, clock, rng, configs)
 

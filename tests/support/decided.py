@@ -4,8 +4,6 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from books import Books, ask, report
 from clocks import FakeClock
 from radixgate.fleet.decision_lines import Line, decode_line
@@ -30,10 +28,9 @@ class NotedFleet:
         configs = configs or PolicyConfigs()
         made = make_policy(policy, FakeClock(), random.Random(SEED), configs)
         self.books = Books(*names, policy=made, seed=5)
-        settings: dict[str, dict[str, object]] = msgspec.to_builtins(configs)
-        self.journal = Journal(
-            self.notes.append, self.books.clock, Rule(policy, settings, SEED), run=RUN, epoch_s=1e9
-        )
+        rule = Rule.of(policy, configs, SEED)
+        clock = self.books.clock
+        self.journal = Journal(self.notes.append, clock, rule, run=RUN, epoch_s=1e9)
         self.books.fleet.journal = self.journal
 
     def lines(self) -> list[Line]:

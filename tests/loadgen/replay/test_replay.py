@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clocks import FakeClock
 from decided import NotedFleet
 from radixgate.cli import main
 from radixgate.errors import ConfigError
@@ -14,7 +16,7 @@ from radixgate.fleet.decision_lines import encode_line
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.run import run_replay
 from radixgate.policies.cache_aware import CacheAwareConfig
-from radixgate.policies.registry import POLICIES, PolicyConfigs
+from radixgate.policies.registry import POLICIES, PolicyConfigs, make_policy
 from radixgate.policies.sticky import StickyConfig
 
 
@@ -103,7 +105,10 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for gone in sorted((0, *numbered[:4], numbered[20]), reverse=True):
         del lines[gone]
     path.write_bytes(b"".join(lines) + b'{"kind":"decision","cut')
-    found = replayed(path)["replay"]
+    with pytest.raises(ConfigError, match="nobody can tell"):
+        replayed(path)
+    capsys.readouterr()
+    found = replayed(path, "kv_cost")["replay"]
     assert found["decisions_in_older_files"] == 4
     assert found["missing_decisions"] == 1
     assert found["unreadable_lines"] == 1
@@ -124,6 +129,19 @@ def test_a_rotated_log_goes_on_where_it_ended(tmp_path: Path) -> None:
     path = tmp_path / "whole.jsonl.gz"
     path.write_bytes(gzip.compress(first + second))
     assert replayed(path)["replay"]["differing"] == 0
+
+
+def test_a_policy_that_was_put_in_place_has_to_be_named(tmp_path: Path) -> None:
+    noted = NotedFleet("kv_cost")
+    noted.busy_day(10)
+    noted.books.fleet.use_policy(make_policy("random", FakeClock(), random.Random(1)))
+    noted.busy_day(10)
+    path = noted.write(tmp_path / "decisions.jsonl")
+    with pytest.raises(ConfigError, match="name the one to decide again"):
+        replayed(path)
+    found = replayed(path, "kv_cost")["replay"]
+    assert found["recorded_policies"] == {"kv_cost": 10, "unnamed": 10}
+    assert found["policies_of_unknown_seed"] == 1
 
 
 @pytest.mark.parametrize(
