@@ -1,6 +1,7 @@
 """The client's side of a request: what it has been sent, how that is timed, and how it ends."""
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError
+from radixgate.fleet.fleet import Lease
 from radixgate.gateway import http_answer
 from radixgate.gateway.aborted_answer import Ending
 from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
@@ -18,11 +19,13 @@ class ClientAnswer:
     """Ends exactly once, by `end`, `fail`, `break_off` or `leave`, and is counted then."""
 
     __slots__ = (
+        "_asked_at",
         "_client",
         "_core",
         "_first_token",
         "_last_piece",
         "_last_piece_at",
+        "_predicted_s",
         "_request_id",
         "_tells_worker",
         "ended",
@@ -45,10 +48,17 @@ class ClientAnswer:
         self._request_id = request_id
         self._tells_worker = tells_worker
         self.started_at = core.clock.now()
+        self._asked_at = 0.0  # when the worker was
+        self._predicted_s = 0.0  # from then to its first token
         self._first_token: FirstToken | None = None  # looks for it once a stream begins
         self._last_piece = b""
         self._last_piece_at = 0.0
         core.metrics.in_flight += 1
+
+    def asked(self, lease: Lease, now: float) -> None:
+        """A worker gets it."""
+        self.worker_id = lease.worker.id
+        self._asked_at, self._predicted_s = now, lease.predicted_ttft_s
 
     def hold(self, status: int, headers: Headers) -> None:
         """A worker begins to answer; until its first bytes come, another one still may."""
@@ -133,7 +143,9 @@ class ClientAnswer:
             return False
         if not self._first_token.feed(data):
             return False
-        self._core.metrics.ttft.observe(now - self.started_at)
+        metrics = self._core.metrics
+        metrics.ttft.observe(now - self.started_at)
+        metrics.predicted(self._predicted_s, now - self._asked_at)
         return True
 
     def _own_headers(self) -> Headers:

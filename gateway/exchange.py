@@ -216,9 +216,8 @@ class Exchange:
             self._tried.append(worker_id)
             if not continues:
                 self._answer.held = None
-            self._answer.worker_id = worker_id
             core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
-            self._be_patient(core.patience.first_byte_s)
+            self._answer.asked(lease, self._be_patient(core.patience.first_byte_s))
             self._attempt = core.clients[worker_id].start(request, self)
         except RadixgateError as error:
             self._no_worker(error)
@@ -264,9 +263,11 @@ class Exchange:
         if outcome is Outcome.FAILED:
             self._core.metrics.worker_failed(lease.worker.id)
 
-    def _be_patient(self, seconds: float) -> None:
+    def _be_patient(self, seconds: float) -> float:
+        now = self._core.clock.now()
         self._silent_s = seconds
-        self.deadline = self._core.clock.now() + seconds
+        self.deadline = now + seconds
+        return now
 
     # ------------------------------------------------------------ the end
 

@@ -1,7 +1,7 @@
 """What the gateway counts. Counting is an addition; Prometheus's own types are built when asked."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +33,9 @@ _SECONDS = (
 )
 
 
+_RATIOS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2, 4, 10, 100)
+
+
 class FinalOutcome(StrEnum):
     """How a request ended, once for each request, whatever attempts it took."""
 
@@ -55,7 +58,7 @@ class WorkerRow:
 
 
 class Buckets:
-    """A histogram of seconds: one bisection and two additions an observation."""
+    """A histogram, of seconds unless it is given bounds: one bisection and two additions each."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -100,6 +103,21 @@ class GatewayMetrics(Collector):
         self.ttft = Buckets()
         self.itl = Buckets()
         self.duration = Buckets()
+        self.ttft_ratio = Buckets(_RATIOS)
+        self.ttft_error = Buckets()
+        self.read_dropped: Callable[[], Mapping[str, int]] = dict  # lines, by log
+
+    def aim(self, ttft_s: float | None, itl_s: float | None) -> None:
+        """Before anything is counted: times to be kept get a bound of their own; None: no aim."""
+        if ttft_s is not None:
+            self.ttft = Buckets(sorted({*_SECONDS, ttft_s}))
+        if itl_s is not None:
+            self.itl = Buckets(sorted({*_SECONDS, itl_s}))
+
+    def predicted(self, ttft_s: float, observed_s: float) -> None:
+        """A worker brought the first token of a stream so long after it was asked."""
+        self.ttft_ratio.observe(observed_s / max(ttft_s, 1e-6))
+        self.ttft_error.observe(abs(observed_s - ttft_s))
 
     def dispatched(self, branch: str, predicted_cached_tokens: int) -> None:
         """An attempt begins; `branch` is the policy's word for why it goes there."""
@@ -178,6 +196,18 @@ class GatewayMetrics(Collector):
         )
         yield self.ttft.family(
             "radixgate_ttft_seconds", "To the first token of a successful streamed answer"
+        )
+        yield self.ttft_ratio.family(
+            "radixgate_ttft_ratio", "Time to the first token at a worker, over what was predicted"
+        )
+        yield self.ttft_error.family(
+            "radixgate_ttft_error_seconds", "And by how much the prediction was off, either way"
+        )
+        yield _by_label(
+            "radixgate_log_lines_dropped",
+            "Lines that a log's disk did not take in time",
+            "log",
+            dict(self.read_dropped()),
         )
         yield self.itl.family(
             "radixgate_itl_seconds", "Between two pieces of a streamed answer after its first token"
