@@ -14,7 +14,7 @@ from radixgate.analysis.experiments.records import (
     Record,
     RequestLine,
 )
-from radixgate.analysis.experiments.schedule import schedule_of
+from radixgate.analysis.experiments.schedule import bucket_of, schedule_of
 from radixgate.loadgen.simulator.block_pool import BlockPool
 from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.job import Job
@@ -22,6 +22,8 @@ from radixgate.loadgen.simulator.switched_gateway import PolicyOf, SwitchedGatew
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.worker import SimulatedWorker
 from radixgate.loadgen.simulator.workload import Client, Workload
+
+_SALT = b"simulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,6 @@ class Plant:
     believed_blocks: int  # of each worker, in the mirror
     block_size: int
     engine: EngineModel
-    slower_b: float = 1.0  # what arm B's prefill takes longer, for a known effect in the machine
 
 
 @dataclass(slots=True)
@@ -232,7 +233,7 @@ class Switchback:
                 output_tokens=job.request.output_tokens,
                 predicted_cached_tokens=sent.predicted,
                 worker=f"w{job.worker}",
-                unit=hash(job.request.session or "") & 0xFFFF_FFFF,
+                unit=bucket_of(_SALT, job.request.session or ""),
                 held_s=sent.held_s,
             )
         )

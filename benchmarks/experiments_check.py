@@ -1,0 +1,174 @@
+"""Switchbacks on simulated fleets whose answer is known: do they find it, and how often nothing?
+
+python benchmarks/experiments_check.py alike --pair round_robin --first 0 --runs 400
+python benchmarks/experiments_check.py truth --pair threshold --seeds 8
+python benchmarks/experiments_check.py report
+
+`alike`: an arm against itself, and effects put in afterwards. `truth`: the estimate against the
+same traffic under each arm alone, for each design. Both append to out/experiments_check.jsonl,
+which `report` reads, so that long checks may be done in parts.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from scipy import stats
+
+from radixgate.loadgen.simulator.switchback_trials import (
+    PAIRS,
+    Design,
+    estimated_effect,
+    lived,
+    true_effect,
+    try_alike,
+)
+
+OUT = Path("out/experiments_check.jsonl")
+# Arms that are alike have no steady state to wait for: short blocks will do.
+ALIKE = Design(block_s=45.0, washout_s=15.0)
+ALIKE_PAIRS, ALIKE_LEAD_S = 8, 60.0
+TRUE_PAIRS_S, TRUE_LEAD_S = 3_840.0, 300.0
+DESIGNS = {
+    "hold, reset, blocks of 480 s": Design(480.0, 240.0),
+    "mirror shared": Design(480.0, 240.0, resets_mirror=False),
+    "no hold": Design(480.0, 240.0, hold_cap_s=0.0),
+    "neither": Design(480.0, 240.0, hold_cap_s=0.0, resets_mirror=False),
+    "no hold, blocks of 120 s": Design(120.0, 60.0, hold_cap_s=0.0),
+    "hold, reset, blocks of 120 s": Design(120.0, 60.0),
+}
+ALLOWED = 0.10
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", choices=("alike", "truth", "report"))
+    parser.add_argument("--pair", choices=tuple(PAIRS), default="round_robin")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--for-s", type=float, default=520.0, help="stop after so many seconds")
+    asked = parser.parse_args()
+    OUT.parent.mkdir(exist_ok=True)
+    until = time.monotonic() + asked.for_s
+    if asked.part == "alike":
+        return alike(asked.pair, range(asked.first, asked.first + asked.runs), until)
+    if asked.part == "truth":
+        return truth(asked.pair, range(asked.first, asked.first + asked.seeds), until)
+    return report()
+
+
+def alike(name: str, seeds: Iterable[int], until: float) -> int:
+    done = {row["seed"] for row in rows("alike") if row["pair"] == name}
+    for seed in seeds:
+        if seed in done:
+            continue
+        if time.monotonic() > until:
+            return 3
+        trial = try_alike(PAIRS[name], ALIKE, ALIKE_PAIRS, seed, ALIKE_LEAD_S)
+        append({"part": "alike", "pair": name, "seed": seed, **asdict(trial)})
+    return 0
+
+
+def truth(name: str, seeds: Iterable[int], until: float) -> int:
+    done = {row["seed"] for row in rows("truth") if row["pair"] == name}
+    for seed in seeds:
+        if seed in done:
+            continue
+        if time.monotonic() > until:
+            return 3
+        a, b = true_effect(PAIRS[name], TRUE_PAIRS_S, seed, TRUE_LEAD_S)
+        found = {
+            label: estimated_effect(
+                lived(
+                    PAIRS[name],
+                    design,
+                    round(TRUE_PAIRS_S / 2 / design.block_s),
+                    seed,
+                    TRUE_LEAD_S,
+                )
+            )
+            for label, design in DESIGNS.items()
+        }
+        append({"part": "truth", "pair": name, "seed": seed, "a": a, "b": b, "found": found})
+    return 0
+
+
+def report() -> int:
+    ok = True
+    for name in PAIRS:
+        trials = [row for row in rows("alike") if row["pair"] == name]
+        if trials:
+            ok &= report_alike(name, trials)
+    for name in PAIRS:
+        seeds = [row for row in rows("truth") if row["pair"] == name]
+        if seeds:
+            ok &= report_truth(name, seeds)
+    return 0 if ok else 1
+
+
+def report_alike(name: str, trials: Sequence[dict]) -> bool:  # type: ignore[type-arg]
+    n = len(trials)
+    low, high = (int(bound) for bound in stats.binom.interval(0.99, n, 0.05))
+    print(
+        f"\n{name}: {n} switchbacks of arms that are alike; {low} to {high} may be refused at 5 %"
+    )
+    ok = True
+    for metric in trials[0]["p"]:
+        refused = sum(trial["p"][metric] <= 0.05 for trial in trials)
+        ok &= low <= refused <= high
+        print(f"  randomisation test, {metric}: {refused} ({refused / n:.1%})")
+    naive = sum(trial["naive_p"] <= 0.05 for trial in trials)
+    print(f"  Welch over requests, ttft: {naive} ({naive / n:.1%})")
+    ok &= naive > high
+    for factor in trials[0]["covered"]:
+        covered = sum(trial["covered"][factor] for trial in trials)
+        mean = math.exp(math.fsum(math.log(trial["recovered"][factor]) for trial in trials) / n)
+        ok &= n - high <= covered <= n - low
+        print(
+            f"  effect of {float(factor) - 1:+.0%}: {covered} intervals hold it ({covered / n:.1%},"
+            f" {n - high} to {n - low} allowed), found {mean - 1:+.1%} on average"
+        )
+    return ok
+
+
+def report_truth(name: str, seeds: Sequence[dict]) -> bool:  # type: ignore[type-arg]
+    n = len(seeds)
+    effects = [row["b"] - row["a"] for row in seeds]
+    effect = math.fsum(effects) / n
+    a = math.fsum(row["a"] for row in seeds) / n
+    print(f"\n{name}: {n} seeds, mean TTFT {1000 * a:.0f} ms under A, {1000 * effect:+.0f} ms by B")
+    errors = defaultdict(list)
+    for row, true in zip(seeds, effects, strict=True):
+        for label, found in row["found"].items():
+            errors[label].append((found - true) / effect)
+    ok = True
+    for label, found in errors.items():
+        mean = math.fsum(found) / n
+        error = math.sqrt(math.fsum((x - mean) ** 2 for x in found) / (n - 1) / n) if n > 1 else 0.0
+        print(f"  {label}: {mean:+.1%} off, standard error {error:.1%}")
+        if label == next(iter(DESIGNS)):
+            ok = abs(mean) <= ALLOWED
+    return ok
+
+
+def rows(part: str) -> list[dict]:  # type: ignore[type-arg]
+    if not OUT.exists():
+        return []
+    found = [json.loads(line) for line in OUT.read_text().splitlines()]
+    return [row for row in found if row["part"] == part]
+
+
+def append(row: dict) -> None:  # type: ignore[type-arg]
+    with OUT.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
