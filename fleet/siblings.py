@@ -31,7 +31,7 @@ class Siblings:
 
     def __init__(self, peer: int, on_news: Callable[[], None]) -> None:
         """`peer`: this process's number, which no other has."""
-        self._peer = peer
+        self.peer = peer
         self._on_news = on_news
         self._outbox = Outbox()
         self._called = False
@@ -78,7 +78,7 @@ class Siblings:
         content = array("Q", ids).tobytes()
         key, worker_id = mirror.key, placement.worker_id
         self._last = (
-            Placed(self._peer, self._next, worker_id, key, content, 0, keep_s),
+            Placed(self.peer, self._next, worker_id, key, content, 0, keep_s),
             ids,
         )
         self._call()
@@ -94,7 +94,7 @@ class Siblings:
         number = self._own.pop(placement, None)
         if number is not None:
             self._flush_last()
-            self._outbox.end(Ended(self._peer, number, computed, cached_blocks))
+            self._outbox.end(Ended(self.peer, number, computed, cached_blocks))
         self._call()
 
     def moved(self) -> None:
@@ -114,7 +114,7 @@ class Siblings:
     def _share_of(self, record: WorkerRecord) -> Share:
         """Our own part of the counts."""
         return Share(
-            self._peer,
+            self.peer,
             record.identity.id,
             record.in_flight - record.siblings_requests,
             record.tokens_in_flight - record.siblings_tokens,
@@ -137,6 +137,8 @@ class Siblings:
         for other, worker_id in [key for key in self._loads if key[0] == peer]:
             self._enter(Share(other, worker_id, 0, 0, 0))
             del self._loads[other, worker_id]
+        for key in [key for key in self._followed if key[0] == peer]:
+            del self._followed[key]
 
     def _enter(self, share: Share) -> None:
         assert self._fleet is not None

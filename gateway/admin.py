@@ -26,6 +26,7 @@ from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
+from radixgate.gateway.reached import Reached, merged
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.workers import Member, Workers
 from radixgate.proto.fields import Fields, decode_object
@@ -34,6 +35,13 @@ from radixgate.proto.http_errors import errors_as_json
 # Given nothing new or not, it may still run what was sent before.
 _MAY_RUN = (WorkerState.READY, WorkerState.PAUSED, WorkerState.DRAINING)
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def _nobody_else(order: AbortOrder) -> Reached:
+    return Reached()
+
+
+async def _at_once() -> None: ...
 
 
 @dataclass(slots=True)
@@ -50,6 +58,10 @@ class Admin:
     abort_held: Callable[[AbortOrder], int]  # what no worker has; how many requests that were
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
+    # Where several processes answer generations: what they have counted, and what they run.
+    read_metrics: Callable[[], Awaitable[bytes]] | None = None
+    abort_elsewhere: Callable[[AbortOrder], Awaitable[Reached]] = _nobody_else
+    settled: Callable[[], Awaitable[None]] = _at_once  # what was ordered is in force everywhere
 
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
@@ -71,9 +83,7 @@ class Admin:
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
         asking = Asking(self.fleet, self.prompts)
-        explain = ExplainRoutes(
-            self.workers.choice, self.fleet, asking, lambda: self.policy
-        )
+        explain = ExplainRoutes(self.workers.choice, self.fleet, asking, lambda: self.policy)
         app.add_routes(explain.routes())
         waiting = self.metrics.read_waiting
         app.add_routes(LoadRoutes(self.fleet, waiting).routes())
@@ -87,6 +97,8 @@ class Admin:
     ) -> web.StreamResponse:
         """Every answer has the gateway's headers, and closes its connection."""
         answer = await handler(request)
+        if request.method not in ("GET", "HEAD"):
+            await self.settled()
         answer.headers.update(self.own_headers.for_request(request.raw_headers))
         answer.force_close()
         return answer
@@ -104,7 +116,8 @@ class Admin:
         return json_answer({"status": state, "ready_workers": ready}, 200 if good else 503)
 
     async def exposition(self, request: web.Request) -> web.Response:
-        return web.Response(body=self.metrics.exposition(), headers={"content-type": _METRICS_TYPE})
+        body = self.metrics.exposition() if self.read_metrics is None else await self.read_metrics()
+        return web.Response(body=body, headers={"content-type": _METRICS_TYPE})
 
     async def models(self, request: web.Request) -> web.Response:
         served = {one.identity.model for one in self.workers.ready() if one.identity}
@@ -163,13 +176,16 @@ class Admin:
         """To the worker that runs it as far as this gateway knows, else to every one."""
         order = _abort_order(Fields(decode_object(await request.read())))
         # First, or they would begin right after everything has been ended.
-        held = self.abort_held(order)
+        reached = await self.abort_elsewhere(order)
+        held = self.abort_held(order) + reached.held
         present = [one for one in self.workers.members() if one.state in _MAY_RUN]
         owners = [one for one in present if one.handle.runs(order)]
-        asked = owners if order.rid is not None and (owners or held) else present
-        if not asked and held:
-            return _order_answer({}, True)
+        found = bool(owners or held or reached.results)
+        asked = owners if order.rid is not None and found else present
+        if not asked and found:
+            return _order_answer(reached.results, True)
         results = await _order(asked, lambda handle: handle.abort_request(order))
+        results = merged(reached.results, results)
         return _order_answer(results, any(result.ok for result in results.values()))
 
     async def _order_all(

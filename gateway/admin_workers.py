@@ -87,7 +87,7 @@ class WorkerRoutes:
         return json_answer(self._row(member))
 
     async def remove(self, request: web.Request) -> web.Response:
-        return self._removed(request.match_info["name"])
+        return await self._removed(request.match_info["name"])
 
     async def list_urls(self, request: web.Request) -> web.Response:
         return json_answer({"urls": [one.address.url for one in self._workers.members()]})
@@ -96,10 +96,12 @@ class WorkerRoutes:
         return json_answer(self._row(self._workers.add(_url_of(request))))
 
     async def remove_by_query(self, request: web.Request) -> web.Response:
-        return self._removed(_url_of(request))
+        return await self._removed(_url_of(request))
 
-    def _removed(self, name: str) -> web.Response:
-        member = self._workers.remove(self._workers.find(name).address.id)
+    async def _removed(self, name: str) -> web.Response:
+        member = self._workers.find(name)
+        await self._workers.before_leaving(member)
+        member = self._workers.remove(member.address.id)
         state = "draining" if member.leaving else "removed"
         return json_answer({"id": member.address.id, "state": state})
 

@@ -7,6 +7,7 @@ from radixgate.errors import ConfigError
 from radixgate.policies.registry import DEFAULT_POLICY, POLICIES
 
 _MUST_BE_OVER_ZERO = (
+    "processes",
     "max_payload_size",
     "request_timeout_secs",
     "stream_idle_timeout_secs",
@@ -32,6 +33,11 @@ class GatewayConfig:
 
     host: str = knob("127.0.0.1", help="address to listen on")
     port: int = knob(8000, help="port to listen on; 0 takes a free one and the ready line names it")
+    processes: int = knob(
+        1,
+        help="processes that answer on the port, each on a core of its own; limits hold for all of"
+        " them together",
+    )
     worker_urls: tuple[str, ...] = knob(
         (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
     )

@@ -24,7 +24,7 @@ from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
-from radixgate.gateway.retry_budget import RetryBudget
+from radixgate.gateway.retry_budget import ALWAYS, RetryBudget
 from radixgate.gateway.roster import Roster
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.spared import Spared
@@ -62,7 +62,15 @@ class Rules:
 class DataPath:
     """Made, given its workers by `serve`; then its `generator` answers."""
 
-    def __init__(self, first: Rules, policy: Policy, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        first: Rules,
+        policy: Policy,
+        clock: Clock,
+        rng: random.Random,
+        processes: int = 1,
+    ) -> None:
+        """`processes`: how many share the fleet, and with it the retries that are always free."""
         config, rules = first.config, first.rules
         self._clock = clock
         self._rng = rng
@@ -86,7 +94,11 @@ class DataPath:
         self._read_rows: Callable[[], list[WorkerRow]] = list
         self.metrics = GatewayMetrics(lambda: self._read_rows())
         self._budget = RetryBudget(
-            reliability.retry_budget_ratio, self.metrics, clock, self.deadlines
+            reliability.retry_budget_ratio,
+            self.metrics,
+            clock,
+            self.deadlines,
+            -(-ALWAYS // processes),
         )
         self._request_ids = RequestIds(rng)
         self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)

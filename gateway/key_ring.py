@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from radixgate.errors import Unauthorized
 from radixgate.gateway.access_config import AccessConfig
@@ -31,7 +31,11 @@ class KeyRing:
     @classmethod
     def of(cls, config: AccessConfig) -> "KeyRing":
         """Raises ConfigError if the file cannot be used, or a key stands in two places."""
-        entries = read_keys_file(config.api_keys_file) if config.api_keys_file else ()
+        return cls.made(config, keys_of(config))
+
+    @classmethod
+    def made(cls, config: AccessConfig, entries: Sequence[KeyEntry]) -> "KeyRing":
+        """`entries`: what the file holds. Raises ConfigError if a key stands in two places."""
         callers = _of_file(entries)
         salted = bool(callers)
         api, admin = config.api_key, config.admin_api_key
@@ -81,6 +85,11 @@ class KeyRing:
         if found is None or not hmac.compare_digest(found[0], digest):
             return None
         return found[1]
+
+
+def keys_of(config: AccessConfig) -> Sequence[KeyEntry]:
+    """What the file of keys holds now. Raises ConfigError if it cannot be used."""
+    return read_keys_file(config.api_keys_file) if config.api_keys_file else ()
 
 
 def _digest_of(key: str) -> bytes:

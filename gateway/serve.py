@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-import gc
 import random
 import signal
+from typing import Protocol
 
 import uvloop
 
@@ -12,12 +12,25 @@ from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.process_parent import ParentGateway
 from radixgate.gateway.rules import NO_RULES, GatewayRules, warn_if_open
+from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.spare_collector import spare_collector
 from radixgate.policies.registry import PolicyConfigs, check_thresholds, make_policy
 from radixgate.ready_lines import gateway_ready
 
-# A running request has about a hundred.
-_COLLECT_AFTER_OBJECTS = 10_000
+
+class Served(Protocol):
+    """A gateway, in however many processes."""
+
+    @property
+    def port(self) -> int: ...
+
+    async def start(self) -> None: ...
+
+    async def drain(self) -> None: ...
+
+    async def stop(self) -> None: ...
 
 
 def run_gateway(
@@ -32,22 +45,17 @@ def run_gateway(
     policies = policies or PolicyConfigs()
     check_thresholds(config.policy, policies)
     policy = make_policy(config.policy, clock, rng, policies)
-    gateway = Gateway(config, policy, clock, rng, rules)
+    gateway: Served
+    if config.processes > 1:
+        settings = GatewaySettings(config, policies, rules)
+        gateway = ParentGateway(settings, policy, clock, rng)
+    else:
+        gateway = Gateway(config, policy, clock, rng, rules)
     warn_if_open(config.host, rules.access)
     return uvloop.run(_serve(gateway, config))
 
 
-def _spare_collector() -> None:
-    """What is there at the start stays: it is not looked at again in each collection.
-
-    Cycles among requests are few, and may wait for more company.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER_OBJECTS, 10, 10)
-
-
-async def _serve(gateway: Gateway, config: GatewayConfig) -> int:
+async def _serve(gateway: Served, config: GatewayConfig) -> int:
     stop = asyncio.Event()
     stop_now = asyncio.Event()
 
@@ -62,7 +70,7 @@ async def _serve(gateway: Gateway, config: GatewayConfig) -> int:
     except RequestError as error:
         await gateway.stop()
         raise RadixgateError(error.message) from error
-    _spare_collector()
+    spare_collector()
     host = f"[{config.host}]" if ":" in config.host else config.host
     print(
         f"{gateway_ready(f'http://{host}:{gateway.port}')} policy={config.policy}",

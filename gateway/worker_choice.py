@@ -1,6 +1,6 @@
 """Which workers an attempt may go to before the policy chooses, and what its end says of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from radixgate.errors import NoWorkerAvailable
@@ -17,6 +17,8 @@ class WorkerChoice:
         self._breakers = breakers
         self._spared = spared
         self._probes: dict[Lease, Breaker] = {}
+        # Where other processes dispatch: their state; None: closed, as far as they know.
+        self.breaker_elsewhere: Callable[[str], str | None] = lambda worker_id: None
 
     def lease(self, ask: Ask, tried: Sequence[str], *, own_only: bool) -> Lease:
         """A worker neither tried before nor to be spared, while there is one; then one that is
@@ -82,7 +84,7 @@ class WorkerChoice:
 
     def breaker_of(self, worker_id: str) -> str:
         """`closed`, `open` or `half_open`."""
-        return self._breakers.state_of(worker_id)
+        return self.breaker_elsewhere(worker_id) or self._breakers.state_of(worker_id)
 
     def came(self, worker_id: str, *, returned: bool) -> None:
         """The worker is ready; `returned`: after it was down. What was held against it is not any

@@ -1,0 +1,284 @@
+"""A gateway of several processes: the parent knows the fleet, its children answer generations."""
+
+import asyncio
+import logging
+import os
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from radixgate import die_with_parent
+from radixgate.clock import Clock
+from radixgate.errors import ConfigError, ProcessFailed
+from radixgate.fleet.fleet import WorkerState
+from radixgate.fleet.siblings import Siblings
+from radixgate.gateway.abort_order import AbortOrder
+from radixgate.gateway.crew import Crew, Hand
+from radixgate.gateway.data_path import Rules
+from radixgate.gateway.headquarters import Headquarters
+from radixgate.gateway.key_ring import KeyRing, keys_of
+from radixgate.gateway.keys_file import KeyEntry
+from radixgate.gateway.metric_families import about_workers, exposition, families_of
+from radixgate.gateway.process_channel import parent_end
+from radixgate.gateway.process_child import ADMIN_SOCKET, CHILDREN_SOCKET
+from radixgate.gateway.process_messages import (
+    Drain,
+    Open,
+    SetUp,
+    Standing,
+    WorkerGone,
+    WorkerIs,
+    WorkerResult,
+)
+from radixgate.gateway.process_share import check_shares
+from radixgate.gateway.reached import Reached, merged
+from radixgate.gateway.roster import UP, Member, state_of
+from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.worker_handle import OrderResult
+from radixgate.log import fields
+from radixgate.policies.base import Policy
+
+_CHILD = ("-m", "radixgate.gateway.process_child")
+_PARENT = -1  # among the siblings
+_START_S = 60.0
+# A child that ends soon after its start is started again more and more slowly.
+_SOON_S = 5.0
+_LONGEST_PAUSE_S = 5.0
+_LAST_WORDS_S = 2.0
+_COUNT_EVERY_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+class ParentGateway:
+    """As `Gateway`: made, then `start`ed on a running loop; ended by `drain` and `stop`."""
+
+    def __init__(
+        self, settings: GatewaySettings, policy: Policy, clock: Clock, rng: random.Random
+    ) -> None:
+        """Raises ConfigError if the limits cannot be divided."""
+        self._settings = settings
+        check_shares(settings.config.processes, settings.rules.limits)
+        self._keys: Sequence[KeyEntry] = keys_of(settings.rules.access)
+        ring = KeyRing.made(settings.rules.access, self._keys)
+        rules = Rules(settings.config, settings.rules, ring)
+        self.headquarters = Headquarters(rules, policy, clock, rng)
+        self._siblings = Siblings(_PARENT, lambda: None)
+        self._siblings.open(self.headquarters.path.fleet)
+        self._crew = Crew(
+            welcome=self._welcome,
+            on_news=self._siblings.hear,
+            on_gone=self._siblings.gone,
+            on_check_soon=self.headquarters.workers.check_soon,
+            on_standing=self._on_standing,
+        )
+        self._directory = ""
+        self._reserved: socket.socket | None = None
+        self._server: asyncio.AbstractServer | None = None
+        self._admin_server: asyncio.AbstractServer | None = None
+        self._children: dict[int, asyncio.subprocess.Process] = {}
+        self._died_early = asyncio.Event()
+        self._keeping: list[asyncio.Task[None]] = []
+        self._ending = False
+        self.port = 0  # the one really taken, once started
+
+    async def start(self) -> None:
+        """Returns when every child listens. Raises ConfigError, or ProcessFailed if one cannot."""
+        config = self._settings.config
+        self._reserve(config.host, config.port)
+        workers, admin = self.headquarters.workers, self.headquarters.admin
+        workers.roster.watch = self
+        workers.before_ready = self._everywhere
+        workers.before_leaving = self._nowhere
+        admin.read_metrics = self._read_metrics
+        admin.abort_elsewhere = self._abort
+        admin.settled = self._crew.settled
+        self.headquarters.path.choice.breaker_elsewhere = self._crew.breaker_of
+        self.headquarters.path.metrics.read_waiting = lambda: self._crew.waiting
+        loop = asyncio.get_running_loop()
+        try:
+            # Readable and searchable by its owner alone: that is what admits to the sockets.
+            self._directory = tempfile.mkdtemp(prefix="radixgate-")
+            make_admin = await self.headquarters.open()
+            self._admin_server = await loop.create_unix_server(make_admin, self._path(ADMIN_SOCKET))
+            self._server = await loop.create_unix_server(
+                lambda: parent_end(self._crew.heard, self._crew.lost), self._path(CHILDREN_SOCKET)
+            )
+            for url in config.worker_urls:
+                workers.add(url)
+            self._keeping = [
+                loop.create_task(self._keep(index)) for index in range(config.processes)
+            ]
+            self._keeping.append(loop.create_task(self._count()))
+            await self._all_listen(config.processes)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def drain(self) -> None:
+        """Let running answers end at every child, for at most the grace time."""
+        self.headquarters.admin.draining = True
+        self._ending = True
+        self._crew.broadcast(Drain())
+        grace_s = self._settings.config.shutdown_grace_period_secs + _LAST_WORDS_S
+        ends = [asyncio.ensure_future(child.wait()) for child in self._children.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=grace_s)
+
+    async def stop(self) -> None:
+        """End the children that still run, and free everything."""
+        self._ending = True
+        for task in self._keeping:
+            task.cancel()
+        for child in self._children.values():
+            if child.returncode is None:
+                child.send_signal(signal.SIGKILL)
+        for child in list(self._children.values()):
+            await child.wait()
+        for server in (self._server, self._admin_server):
+            if server is not None:
+                server.close()
+        if self._reserved is not None:
+            self._reserved.close()
+        await self.headquarters.close()
+        if self._directory:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    # ------------------------------------------------------------ children
+
+    async def _keep(self, index: int) -> None:
+        """Run the child, and run it again whenever it ends."""
+        loop, pause_s = asyncio.get_running_loop(), 0.0
+        while not self._ending:
+            began = loop.time()
+            child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(Path(die_with_parent.__file__))),
+                *(str(os.getpid()), sys.executable, *_CHILD, self._directory, str(index)),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._children[index] = child
+            code = await child.wait()
+            if self._ending:
+                return
+            self._died_early.set()
+            lived_s = loop.time() - began
+            pause_s = 0.0 if lived_s >= _SOON_S else min(max(0.1, 2 * pause_s), _LONGEST_PAUSE_S)
+            _log.warning(
+                "a process has died and is started again",
+                extra=fields(process=index, code=code, pause_s=pause_s),
+            )
+            await asyncio.sleep(pause_s)
+
+    async def _all_listen(self, count: int) -> None:
+        all_listen = asyncio.ensure_future(self._crew.all_listen(count))
+        died = asyncio.ensure_future(self._died_early.wait())
+        await asyncio.wait(
+            {all_listen, died}, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        for wait in (all_listen, died):
+            wait.cancel()
+        if self._crew.listening < count:
+            why = "one has ended" if self._died_early.is_set() else f"{_START_S:g} s have passed"
+            raise ProcessFailed(f"{self._crew.listening} of {count} processes listen, and {why}")
+
+    def _welcome(self, hand: Hand) -> None:
+        """Tell a child everything."""
+        config = replace(self._settings.config, port=self.port)
+        settings = replace(self._settings, config=config)
+        hand.channel.send(SetUp(hand.index, settings, list(self._keys)))
+        for member in self.headquarters.workers.members():
+            state = member.state
+            # One that is about to be called ready is waited for here as well.
+            if state is WorkerState.JOINING and member.identity is not None:
+                state = state_of(member)
+            hand.channel.send(_worker_is(member, self._crew.seq, state, returned=False))
+        hand.channel.send(Open())
+
+    async def _count(self) -> None:
+        """What a child has counted shall outlive it, but for its last second."""
+        while True:
+            await asyncio.sleep(_COUNT_EVERY_S)
+            await self._crew.families([])
+
+    # ------------------------------------------------------------ the workers
+
+    def changed(self, member: Member, *, returned: bool) -> None:
+        self._crew.order(lambda seq: _worker_is(member, seq, member.state, returned=returned))
+
+    def gone(self, worker_id: str) -> None:
+        self._crew.order(lambda seq: WorkerGone(seq, worker_id))
+
+    async def _everywhere(self, member: Member) -> None:
+        """It can be sent to from every child, which is told that it is well."""
+        state, returned = state_of(member), member.incarnation > 1
+        self._crew.order(lambda seq: _worker_is(member, seq, state, returned=returned))
+        await self._crew.admitted(member.address.id, member.incarnation)
+
+    async def _nowhere(self, member: Member) -> None:
+        """No child sends anything there any more, and what runs is known here."""
+        if member.state in UP:
+            state = WorkerState.DRAINING
+            self._crew.order(lambda seq: _worker_is(member, seq, state, returned=False))
+        await self._crew.settled()
+
+    def _on_standing(self, standing: Standing) -> None:
+        for worker_id in standing.heard:
+            member = self.headquarters.workers.roster.get(worker_id)
+            if member is not None:
+                member.heard_elsewhere = True
+
+    # ------------------------------------------------------------ for the admin
+
+    async def _read_metrics(self) -> bytes:
+        own = about_workers(families_of(self.headquarters.path.metrics.collect()))
+        return exposition(await self._crew.families(own))
+
+    async def _abort(self, order: AbortOrder) -> Reached:
+        answers = await self._crew.abort(order)
+        parts = [{one.worker_id: _result(one) for one in answer.results} for answer in answers]
+        return Reached(sum(answer.held for answer in answers), merged(*parts))
+
+    # ------------------------------------------------------------ the address
+
+    def _reserve(self, host: str, port: int) -> None:
+        """Take the port, for children to share. Raises ConfigError if somebody has it."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                # Without sharing, or another gateway's port would be taken for ours.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+            reserved = socket.socket(family, socket.SOCK_STREAM)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            reserved.bind((host, port))
+        except OSError as exc:
+            raise ConfigError(f"cannot listen on {host}:{port}: {exc}") from exc
+        self._reserved = reserved
+        self.port = reserved.getsockname()[1]
+
+    def _path(self, name: str) -> str:
+        return str(Path(self._directory, name))
+
+
+def _worker_is(member: Member, seq: int, state: WorkerState, *, returned: bool) -> WorkerIs:
+    return WorkerIs(
+        seq=seq,
+        url=member.address.url,
+        api_key=member.api_key,
+        state=state,
+        incarnation=member.incarnation,
+        identity=member.identity,
+        returned=returned,
+    )
+
+
+def _result(told: WorkerResult) -> OrderResult:
+    answer = None if told.aborted is None else {"aborted": told.aborted}
+    return OrderResult(told.ok, told.message, answer)
