@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from radixgate.clock import Clock
@@ -15,6 +15,7 @@ from radixgate.fleet.journal import FollowedLease, Journal
 from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
+from radixgate.fleet.ready_workers import ReadyWorkers
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
@@ -77,7 +78,7 @@ class Fleet:
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
         self.journal: Journal | None = None  # None: nobody wants to know
         self.make_shared = SharedMirror.of
-        self._ready: dict[str, list[WorkerRecord]] = {}  # by model; made when first asked for
+        self._ready: dict[str, ReadyWorkers] = {}  # by model; made when first asked for
 
     # ------------------------------------------------------------ who is there
 
@@ -155,8 +156,11 @@ class Fleet:
         if record is None:
             return
         record.report = report
-        record.reported_at = self._clock.now()
+        record.reported_at = now = self._clock.now()
         record.speed.add(report)
+        ready = self._ready.get(record.identity.model)
+        if ready is not None:
+            ready.heard(worker_id, now)
 
     # ------------------------------------------------------------ by which policy
 
@@ -182,13 +186,13 @@ class Fleet:
         UnknownModel with the list of models, NoWorkerAvailable if none is ready or left.
         """
         model = self._models.named(ask.model)
-        records = self._ready_workers(model)
-        if exclude or not records:
-            records = self._without(exclude, model, records)
-        lineup = Lineup(ask, records, self._clock.now())
+        ready = self._ready_workers(model)
+        if exclude or not len(ready):
+            ready = self._without(exclude, model, ready)
+        lineup = Lineup(ask, ready, self._clock.now())
         candidates = lineup.candidates()
         choice = self._policy.choose(request_of(ask), candidates)
-        record = records[choice.index]
+        record = ready.records[choice.index]
         cached = lineup.cached_tokens()[choice.index]
         blocks = ask.blocks.get(record.shared.key, ())
         ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
@@ -213,8 +217,8 @@ class Fleet:
         model = self._models.named(ask.model)
         with undrawn(self._rng):
             ready = self._ready.get(model) or self._in_random_order(model)
-            records = self._without(exclude, model, ready)
-            lineup = Lineup(ask, records, self._clock.now())
+            ready = self._without(exclude, model, ready)
+            lineup = Lineup(ask, ready, self._clock.now())
             candidates, cached = lineup.candidates(), lineup.cached_tokens()
             policy = understudy(self._policy, self._rng)
             choice = policy.choose(request_of(ask), candidates)
@@ -225,7 +229,7 @@ class Fleet:
                 confirmed_tokens=lineup.confirmed_tokens(),
                 predicted_ttft_s=[
                     self._forecast.ttft_s(record, ask.prompt_tokens - tokens)
-                    for record, tokens in zip(records, cached, strict=True)
+                    for record, tokens in zip(ready.records, cached, strict=True)
                 ],
                 choice=choice,
                 scores=choice.explain(),
@@ -240,13 +244,13 @@ class Fleet:
         for shared in self._mirrors.values():
             shared.mirror.check()
 
-    def _ready_workers(self, model: str) -> Sequence[WorkerRecord]:
+    def _ready_workers(self, model: str) -> ReadyWorkers:
         ready = self._ready.get(model)
         if ready is None:
             ready = self._ready[model] = self._in_random_order(model)
         return ready
 
-    def _in_random_order(self, model: str) -> list[WorkerRecord]:
+    def _in_random_order(self, model: str) -> ReadyWorkers:
         """Each gateway sees the fleet in an order of its own: a policy that leans to the first of
         equals does not make all of them lean to the same worker."""
         ready = [
@@ -255,17 +259,16 @@ class Fleet:
             if record.identity.model == model and record.state is WorkerState.READY
         ]
         self._rng.shuffle(ready)
-        return ready
+        return ReadyWorkers(ready, self._clock.now())
 
-    def _without(
-        self, exclude: Collection[str], model: str, records: Sequence[WorkerRecord]
-    ) -> Sequence[WorkerRecord]:
+    def _without(self, exclude: Collection[str], model: str, ready: ReadyWorkers) -> ReadyWorkers:
         """Raises NoWorkerAvailable if that leaves nobody."""
         if exclude:
-            records = [record for record in records if record.identity.id not in exclude]
-        if not records:
+            left = [record for record in ready.records if record.identity.id not in exclude]
+            ready = ReadyWorkers(left, self._clock.now())
+        if not len(ready):
             raise self._nobody(model, exclude)
-        return records
+        return ready
 
     def _nobody(self, model: str, exclude: Collection[str]) -> NoWorkerAvailable:
         states = Counter(

@@ -40,8 +40,10 @@ class MirrorKey(NamedTuple):
         """
         if self.unit == "tokens":
             size = self.block_size
-            most = max(0, prompt_tokens - 1) // size * size
-            return [min(depth * size, most) for depth in depths]
+            most = max(0, prompt_tokens - 1) // size
+            if max(depths, default=0) > most:
+                depths = [min(depth, most) for depth in depths]
+            return [depth * size for depth in depths]
         if not blocks:
             return [0] * len(depths)
         worth = prompt_tokens / bytes_in_blocks(blocks)

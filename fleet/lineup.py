@@ -1,42 +1,42 @@
 """The workers that may take a request, in the columns that a policy reads."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
+from radixgate.fleet.ready_workers import ReadyWorkers
 from radixgate.fleet.recent_prompts import Prompt
-from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
+from radixgate.fleet.worker_record import SharedMirror
 from radixgate.policies.base import Candidates, RouteRequest
 
 
 class Lineup:
     """One request before the ready workers, of which there is at least one. Lives for a choice."""
 
-    def __init__(self, ask: Ask, records: Sequence[WorkerRecord], now: float) -> None:
+    def __init__(self, ask: Ask, ready: ReadyWorkers, now: float) -> None:
         self._ask = ask
-        self._records = records
+        self._ready = ready
+        self._records = ready.records
         self._now = now
-        self._ids = [record.identity.id for record in records]
+        self._ids = ready.ids
         self._depths: list[int] = []  # both empty until asked for
         self._cached: list[int] = []
 
     def candidates(self) -> Candidates:
-        """O(workers), about 0.4 us each; what is cached is found when first asked for."""
-        records = self._records
-        oldest = self._now - REPORT_MAX_AGE_S
-        reports = [r.report if r.reported_at >= oldest else None for r in records]
-        running, waiting, queued, elsewhere = _reported(reports, records)
+        """O(workers), about 0.1 us each; what is cached is found when first asked for."""
+        records, ready = self._records, self._ready
+        ready.refresh(self._now)
         return Candidates(
             ids=self._ids,
             requests_in_flight=[record.in_flight for record in records],
             uncached_tokens_in_flight=[record.uncached_tokens_in_flight for record in records],
-            running=running,
-            waiting=waiting,
-            queued_uncached_tokens=queued,
-            queued_elsewhere=elsewhere,
-            kv_share_used=list(map(_kv_share_used, records, reports)),
-            prefill_tokens_per_s=[record.speed.tokens_per_s for record in records],
+            running=ready.running[:],
+            waiting=ready.waiting[:],
+            queued_uncached_tokens=ready.queued[:],
+            queued_elsewhere=_queued_elsewhere(ready),
+            kv_share_used=_kv_shares_used(ready),
+            prefill_tokens_per_s=ready.speeds[:],
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
             read_decode_step_s=self.decode_step_s,
@@ -85,12 +85,10 @@ class Lineup:
 
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""
-        mirrors = {id(record.shared): record.shared for record in self._records}
-        if len(mirrors) == 1:
-            (shared,) = mirrors.values()
-            self._depths, self._cached = self._depths_in(shared)
+        if len(self._ready.mirrors) == 1:
+            self._depths, self._cached = self._depths_in(self._ready.mirrors[0])
             return
-        found = {number: self._depths_in(shared) for number, shared in mirrors.items()}
+        found = {id(shared): self._depths_in(shared) for shared in self._ready.mirrors}
         mine = [found[id(record.shared)] for record in self._records]
         self._depths = [depths[index] for index, (depths, _) in enumerate(mine)]
         self._cached = [cached[index] for index, (_, cached) in enumerate(mine)]
@@ -99,36 +97,31 @@ class Lineup:
         """Depth and cached tokens of every worker, as this mirror knows them."""
         blocks = self._ask.blocks.get(shared.key, ())
         held = shared.mirror.depths(blocks)
-        depths = [held.get(worker_id, 0) for worker_id in self._ids]
+        depths = list(map(held.get, self._ids, repeat(0)))
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 
-def _reported(
-    reports: Sequence[LoadReport | None], records: Sequence[WorkerRecord]
-) -> tuple[Sequence[int | None], ...]:
-    """Running, waiting, uncached tokens queued in all, and of those the other gateways'.
+def _queued_elsewhere(ready: ReadyWorkers) -> Sequence[int | None]:
+    """What siblings have sent is in our own counts already, sooner than a worker can report it."""
+    siblings = [record.siblings_uncached_tokens for record in ready.records]
+    if not any(siblings):
+        return ready.queued_elsewhere[:]
+    return [
+        None if queued is None else max(0, queued - theirs)
+        for queued, theirs in zip(ready.queued_elsewhere, siblings, strict=True)
+    ]
 
-    What siblings have sent is in our own counts already, sooner than a worker can report it.
-    """
-    if not any(reports):
-        nothing = [None] * len(reports)
-        return nothing, nothing, nothing, nothing
-    return (
-        [report.running if report else None for report in reports],
-        [report.waiting if report else None for report in reports],
-        [report.queued_uncached_tokens if report else None for report in reports],
-        [
-            max(
-                0,
-                report.queued_uncached_tokens
-                - report.queued_uncached_tokens_yours
-                - record.siblings_uncached_tokens,
-            )
-            if report
-            else None
-            for report, record in zip(reports, records, strict=True)
-        ],
-    )
+
+def _kv_shares_used(ready: ReadyWorkers) -> Sequence[float | None]:
+    """As reported; else our own tokens over the capacity; None if neither is known."""
+    shares = ready.kv_share[:]
+    if None in shares:
+        for place, share in enumerate(shares):
+            record = ready.records[place]
+            capacity = record.identity.capacity_tokens
+            if share is None and capacity:
+                shares[place] = min(1.0, record.tokens_in_flight / capacity)
+    return shares
 
 
 def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
@@ -146,11 +139,3 @@ def request_of(ask: Ask) -> RouteRequest:
         priority=ask.priority,
         blocks=next(iter(ask.blocks.values()), ()),
     )
-
-
-def _kv_share_used(record: WorkerRecord, report: LoadReport | None) -> float | None:
-    """As reported; else our own tokens over the capacity; None if neither is known."""
-    if report and report.kv_tokens_total:
-        return report.kv_tokens_used / report.kv_tokens_total
-    capacity = record.identity.capacity_tokens
-    return min(1.0, record.tokens_in_flight / capacity) if capacity else None

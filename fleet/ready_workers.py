@@ -1,0 +1,69 @@
+"""The ready workers of one model, and in columns what they have last reported."""
+
+from collections.abc import Sequence
+
+from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
+from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
+
+
+class ReadyWorkers:
+    """Kept between requests: a report changes one place of each column, a request copies them.
+
+    Made anew when a worker becomes ready or is so no longer. Where a worker has not reported, or
+    more than two seconds ago, a column holds None.
+    """
+
+    def __init__(self, records: Sequence[WorkerRecord], now: float) -> None:
+        self.records = records
+        self.ids = [record.identity.id for record in records]
+        mirrors = {id(record.shared): record.shared for record in records}
+        self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
+        self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
+        nothing = [None] * len(records)
+        self.running: list[int | None] = [*nothing]
+        self.waiting: list[int | None] = [*nothing]
+        self.queued: list[int | None] = [*nothing]  # uncached tokens that wait, of all gateways
+        self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
+        self.kv_share: list[float | None] = [*nothing]
+        self.speeds: list[float | None] = [*nothing]
+        # No report of the columns is too old before then; the true time may be later.
+        self._fresh_until = float("inf")
+        for place in range(len(records)):
+            self._enter(place, now)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def heard(self, worker_id: str, now: float) -> None:
+        """This worker's record has a new report. O(1); one that is not ready is ignored."""
+        place = self._places.get(worker_id)
+        if place is not None:
+            self._enter(place, now)
+
+    def refresh(self, now: float) -> None:
+        """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""
+        if now <= self._fresh_until:
+            return
+        self._fresh_until = float("inf")
+        for place in range(len(self.records)):
+            self._enter(place, now)
+
+    def _enter(self, place: int, now: float) -> None:
+        record = self.records[place]
+        report = record.fresh_report(now)
+        self.speeds[place] = record.speed.tokens_per_s
+        if report is None:
+            self.running[place] = self.waiting[place] = None
+            self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
+            return
+        self.running[place] = report.running
+        self.waiting[place] = report.waiting
+        queued = self.queued[place] = report.queued_uncached_tokens
+        self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
+        self.kv_share[place] = _kv_share(report)
+        self._fresh_until = min(self._fresh_until, record.reported_at + REPORT_MAX_AGE_S)
+
+
+def _kv_share(report: LoadReport) -> float | None:
+    """None: it does not tell how much there is."""
+    return report.kv_tokens_used / report.kv_tokens_total if report.kv_tokens_total else None
