@@ -7,7 +7,7 @@ from radixgate.configs.load import named_entry
 from radixgate.configs.spelling import nearest
 from radixgate.configs.values import Given, value_of, written_form
 from radixgate.errors import ConfigError, RequestError
-from radixgate.gateway.experiments.config import ExperimentConfig
+from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.experiments import Experiments
 from radixgate.gateway.json_answer import json_answer
 from radixgate.proto.fields import decode_object
@@ -62,15 +62,15 @@ class ExperimentRoutes:
         return json_answer(self._experiments.stop(request.match_info["name"]).details())
 
 
-def _config_of(name: str, body: dict[str, object]) -> ExperimentConfig:
+def _config_of(name: str, body: dict[str, object]) -> LiveExperimentConfig:
     """As the same settings in a file would make it. Raises ConfigError, or RequestError."""
-    knobs = {knob.name: knob for knob in knobs_of(ExperimentConfig)}
+    knobs = {knob.name: knob for knob in knobs_of(LiveExperimentConfig)}
     values: dict[str, object] = {}
     for key, value in body.items():
         if key not in knobs:
             raise RequestError(f"{key:.50} is no setting; nearest is {nearest(key, knobs)}")
         values[key] = value_of(knobs[key], Given(_written(knobs[key], value), key))
-    return named_entry(f"experiment {name:.64}", ExperimentConfig, values)
+    return named_entry(f"experiment {name:.64}", LiveExperimentConfig, values)
 
 
 def _written(knob: Knob, value: object) -> str | tuple[str | None, ...] | None:

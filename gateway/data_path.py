@@ -14,12 +14,15 @@ from radixgate.gateway.breakers import Breakers
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.core import Core, PatienceRule
 from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.detour import Detour
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.gatekeeper import Limits, generator_of
 from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
+from radixgate.gateway.narrated import NarratedForwarder
+from radixgate.gateway.observers import Observers
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
@@ -104,6 +107,10 @@ class DataPath:
         self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
         self.held = HeldRequests()
         self.limits = Limits.of(rules.limits, first.keys, clock)
+        self.detour = Detour()
+        self.use_own_policy = self.fleet.use_policy  # who else changes the policy goes between
+        self._keys = first.keys
+        self._observers: Observers | None = None  # None: nobody is told
         self._core: Core | None = None  # None: it serves nobody yet
         self._generator: Generator | None = None
 
@@ -139,6 +146,15 @@ class DataPath:
         )
         self._open(self._core, rules.keys)
 
+    def observe(self, observers: Observers) -> None:
+        """Tell them of each decision and of each new request from now on."""
+        assert self._core is not None
+        self._observers = observers
+        self.fleet.journal = observers.journal
+        self.metrics.aim(*observers.aims_s)
+        self.metrics.read_dropped = observers.dropped
+        self._open(self._core, self._keys)
+
     def apply(self, rules: Rules, policy: Policy | None) -> None:
         """From now on new requests go by these; what runs ends by the ones it began with.
 
@@ -147,7 +163,7 @@ class DataPath:
         core, config, reliability = self._core, rules.config, rules.rules.reliability
         assert core is not None
         if policy is not None:
-            self.fleet.use_policy(policy)
+            self.use_own_policy(policy)
         self._breakers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
@@ -165,7 +181,14 @@ class DataPath:
         self._open(self._core, rules.keys)
 
     def _open(self, core: Core, keys: KeyRing) -> None:
-        self._generator = generator_of(Forwarder(core), core, keys, self.limits)
+        self._keys = keys
+        self._generator = generator_of(self._forwarder(core), core, keys, self.limits)
+
+    def _forwarder(self, core: Core) -> Forwarder:
+        told = self._observers
+        if told is None or not told.tellers:
+            return Forwarder(core, self.detour)
+        return NarratedForwarder(core, self.detour, told.tellers, told.opening)
 
 
 def _passes_authorization(rules: Rules) -> bool:

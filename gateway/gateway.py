@@ -8,6 +8,7 @@ from radixgate.gateway.data_path import Rules
 from radixgate.gateway.door import Door, Listening
 from radixgate.gateway.headquarters import Headquarters
 from radixgate.gateway.key_ring import KeyRing
+from radixgate.gateway.observers import Observers
 from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.policies.base import Policy
 
@@ -22,12 +23,17 @@ class Gateway:
         clock: Clock,
         rng: random.Random,
         rules: GatewayRules = NO_RULES,
+        observers: Observers | None = None,
     ) -> None:
+        """`observers`: who is told of its requests, and closed with it; None: nobody."""
         self._config = config
         self._rules = rules
         self._clock = clock
         first = Rules(config, rules, KeyRing.of(rules.access))
         self.headquarters = Headquarters(first, policy, clock, rng)
+        self._observers = observers
+        if observers is not None:
+            self.headquarters.path.observe(observers)
         self.workers = self.headquarters.workers
         path = self.headquarters.path
         self.fleet, self.choice, self.metrics = path.fleet, path.choice, path.metrics
@@ -59,6 +65,7 @@ class Gateway:
     async def drain(self) -> None:
         """Accept nothing more and let running answers end, for at most the grace time."""
         self.headquarters.admin.draining = True
+        self.headquarters.experimenting.drain()
         if self.door is not None:
             await self.door.drain(self._config.shutdown_grace_period_secs)
 
@@ -67,3 +74,10 @@ class Gateway:
         if self.door is not None:
             self.door.close()
         await self.headquarters.close()
+        if self._observers is not None:
+            self._observers.close()
+
+    def reopen_logs(self) -> None:
+        """Their files may have been moved away."""
+        if self._observers is not None:
+            self._observers.reopen()

@@ -9,7 +9,9 @@ from aiohttp import web
 
 from radixgate.clock import Clock
 from radixgate.gateway.admin import Admin
+from radixgate.gateway.admin_log import admin_log
 from radixgate.gateway.data_path import DataPath, Rules
+from radixgate.gateway.experimenting import Experimenting
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.workers import Workers
 from radixgate.policies.base import Policy
@@ -29,6 +31,7 @@ class Headquarters:
             path.choice,
         )
         path.serve(self.workers, first)
+        self.experimenting = Experimenting(path, self.workers, first, policy, clock, rng)
         self.admin = Admin(
             self.workers,
             path.fleet,
@@ -46,7 +49,8 @@ class Headquarters:
     async def open(self) -> Callable[[], asyncio.Protocol]:
         """What takes over a connection with an admin's request."""
         app = self.admin.application(self._max_payload_size)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        app.add_routes(self.experimenting.routes())
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, logger=admin_log())
         await self._runner.setup()
         make_admin = self._runner.server
         assert make_admin is not None
@@ -63,6 +67,7 @@ class Headquarters:
 
     async def close(self) -> None:
         """Remove every worker, and break off what runs."""
+        self.experimenting.close()
         self.workers.close()
         if self._runner is not None:
             await self._runner.cleanup()

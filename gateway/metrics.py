@@ -100,6 +100,7 @@ class GatewayMetrics(Collector):
         self.predicted_cached_tokens = 0
         self.in_flight = 0
         self.read_waiting: Callable[[], int] = lambda: 0  # for their turn; in flight only then
+        self.read_more: Callable[[], Iterator[Metric]] = lambda: iter(())  # of other parts
         self.ttft = Buckets()
         self.itl = Buckets()
         self.duration = Buckets()
@@ -216,6 +217,7 @@ class GatewayMetrics(Collector):
             "radixgate_request_duration_seconds", "From the whole request to the answer's last byte"
         )
         yield from _worker_gauges(rows)
+        yield from self.read_more()
 
 
 def _worker_gauges(rows: Sequence[WorkerRow]) -> Iterator[Metric]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
+from radixgate.gateway.experiments.config import ExperimentRules
 from radixgate.gateway.header_rules import HeaderConfig
 from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.log import fields
 
@@ -18,7 +20,7 @@ _log = logging.getLogger(__name__)
 class GatewayRules:
     """Who may ask, how much, what is made of workers that fail, what the books assume.
 
-    And which headers cross.
+    And which headers cross, and what is tried on live traffic.
     """
 
     access: AccessConfig = field(default_factory=AccessConfig)
@@ -26,6 +28,8 @@ class GatewayRules:
     reliability: ReliabilityConfig = field(default_factory=ReliabilityConfig)
     fleet: FleetConfig = field(default_factory=FleetConfig)
     headers: HeaderConfig = field(default_factory=HeaderConfig)
+    observe: ObserveConfig = field(default_factory=ObserveConfig)
+    experiments: ExperimentRules = field(default_factory=ExperimentRules)
 
 
 NO_RULES = GatewayRules()

@@ -6,7 +6,7 @@ from radixgate.analysis.experiments.records import Declaration
 from radixgate.analysis.experiments.schedule import schedule_of
 from radixgate.errors import ConfigError
 from radixgate.gateway.experiments.acting import Acting
-from radixgate.gateway.experiments.config import ExperimentConfig
+from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.declared import declaration_of
 from radixgate.gateway.experiments.guard import Guard
 from radixgate.gateway.experiments.live_policy import LivePolicy
@@ -32,7 +32,7 @@ class Beginnings:
         self._lookout = lookout
         self._in_thread = in_thread
 
-    def acting(self, name: str, config: ExperimentConfig) -> Acting:
+    def acting(self, name: str, config: LiveExperimentConfig) -> Acting:
         logbook = self._logbook(name, config)
         plan = self._switchback(logbook, config)
         if plan is None:
@@ -40,7 +40,7 @@ class Beginnings:
         guard = Guard(logbook.declaration.guardrails, config.guardrail_window_s)
         return Acting(logbook, plan, guard, UNITS[config.unit], self._live.revert)
 
-    def shadow(self, name: str, config: ExperimentConfig) -> Shadow:
+    def shadow(self, name: str, config: LiveExperimentConfig) -> Shadow:
         logbook, site = self._logbook(name, config), self._site
         arm = logbook.declaration.arms[1]
         shadow = Shadow(
@@ -54,13 +54,13 @@ class Beginnings:
         shadow.follow(site.fleet)
         return shadow
 
-    def check(self, name: str, config: ExperimentConfig) -> None:
+    def check(self, name: str, config: LiveExperimentConfig) -> None:
         """Raises ConfigError for what no fleet could make possible."""
         declared = self._declared(name, config, b"", config.workers)
         if config.kind == "switchback":
             schedule_of(declared)
 
-    def _switchback(self, logbook: Logbook, config: ExperimentConfig) -> Plan | None:
+    def _switchback(self, logbook: Logbook, config: LiveExperimentConfig) -> Plan | None:
         if logbook.schedule is None:
             return None
         stage = LiveStage(
@@ -72,20 +72,20 @@ class Beginnings:
         )
         return Switchback(logbook, stage, self._lookout.hold, config.hold_until_in_flight)
 
-    def _split(self, logbook: Logbook, config: ExperimentConfig) -> Plan:
+    def _split(self, logbook: Logbook, config: LiveExperimentConfig) -> Plan:
         declared = logbook.declaration
         buckets = Buckets(logbook.salt, config.part, UNITS[config.unit])
         policies = [self._policy_a(config, declared), self._site.arms.make(declared.arms[1])]
         policy = SplitPolicy(policies, buckets, declared.workers_b)
         return Split(buckets, declared.workers_b, lambda: self._live.use(policy))
 
-    def _policy_a(self, config: ExperimentConfig, declared: Declaration) -> Policy:
+    def _policy_a(self, config: LiveExperimentConfig, declared: Declaration) -> Policy:
         """The gateway's own goes on with all it knows; another begins anew."""
         if config.a is None and not config.a_settings:
             return self._live.own
         return self._site.arms.make(declared.arms[0])
 
-    def _logbook(self, name: str, config: ExperimentConfig) -> Logbook:
+    def _logbook(self, name: str, config: LiveExperimentConfig) -> Logbook:
         site = self._site
         salt = site.rng.randbytes(16) if config.salt is None else config.salt.encode()
         declared = self._declared(name, config, salt, self._pool(config))
@@ -96,7 +96,7 @@ class Beginnings:
         return Logbook(declared, schedule, salt, file, site.clock)
 
     def _declared(
-        self, name: str, config: ExperimentConfig, salt: bytes, pool: tuple[str, ...]
+        self, name: str, config: LiveExperimentConfig, salt: bytes, pool: tuple[str, ...]
     ) -> Declaration:
         seed = self._site.rng.getrandbits(48) if config.seed is None else config.seed
         return declaration_of(
@@ -109,7 +109,7 @@ class Beginnings:
             pool=pool,
         )
 
-    def _pool(self, config: ExperimentConfig) -> tuple[str, ...]:
+    def _pool(self, config: LiveExperimentConfig) -> tuple[str, ...]:
         if config.kind != "canary":
             return ()
         workers = [view.identity.id for view in self._site.fleet.workers()]

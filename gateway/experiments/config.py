@@ -1,10 +1,12 @@
 """What an experiment may be told, and where experiments write."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
+from radixgate.policies.registry import PolicyConfigs
 
 _KINDS = ("switchback", "canary", "bucket", "shadow")
 _NOT_NEGATIVE = ("washout_s", "hold_cap_s", "hold_until_in_flight")
@@ -28,7 +30,7 @@ class ExperimentLogConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentConfig:
+class LiveExperimentConfig:
     """An experiment on live traffic: A is what runs without it, B is what is tried.
 
     What a kind does not use is ignored by it only where that is said here.
@@ -116,3 +118,12 @@ class ExperimentConfig:
     def part(self) -> float:
         """`share`, with its default."""
         return self.share if self.share is not None else 1.0 if self.kind == "shadow" else 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRules:
+    """All that a gateway is told of experiments when it starts."""
+
+    log: ExperimentLogConfig = field(default_factory=ExperimentLogConfig)
+    declared: Mapping[str, LiveExperimentConfig] = field(default_factory=dict)
+    policies: PolicyConfigs = field(default_factory=PolicyConfigs)  # what arms begin from

@@ -8,7 +8,7 @@ from radixgate.analysis.experiments.records import Declaration, Kind
 from radixgate.configs.spelling import nearest
 from radixgate.errors import ConfigError
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
-from radixgate.gateway.experiments.config import ExperimentConfig
+from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.guard import rail_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -45,7 +45,7 @@ def check_name(name: str) -> None:
 
 def declaration_of(
     name: str,
-    config: ExperimentConfig,
+    config: LiveExperimentConfig,
     arms: ArmPolicies,
     *,
     began_at: float,

@@ -11,7 +11,7 @@ from radixgate.analysis.experiments.records import Ended
 from radixgate.errors import ConfigError, RequestError
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.experiments.beginnings import Beginnings
-from radixgate.gateway.experiments.config import ExperimentConfig
+from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.known import Known, State
 from radixgate.gateway.experiments.live_policy import LivePolicy
 from radixgate.gateway.experiments.logbook import Logbook
@@ -49,7 +49,7 @@ class Experiments:
         self,
         site: Site,
         own_policy: Policy,
-        declared: Mapping[str, ExperimentConfig],
+        declared: Mapping[str, LiveExperimentConfig],
         *,
         soon: Callable[[Callable[[], None]], object],
         in_thread: InThread,
@@ -81,7 +81,7 @@ class Experiments:
             raise UnknownExperiment(f"there is no experiment {name!r:.100}", param="name")
         return known
 
-    def declare(self, name: str, config: ExperimentConfig) -> Known:
+    def declare(self, name: str, config: LiveExperimentConfig) -> Known:
         """Make it known, in the place of one that does not run. Raises ConfigError, or
         ExperimentConflict if one of this name runs or too many are known."""
         self._beginnings.check(name, config)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from radixgate.gateway.experiments.acting import Acting
-from radixgate.gateway.experiments.config import ExperimentConfig
+from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.shadow import Shadow
 
 
@@ -20,7 +20,7 @@ class Known:
     """Of `acting` and `shadow` one at most is there; neither: it was never started."""
 
     name: str
-    config: ExperimentConfig
+    config: LiveExperimentConfig
     state: State = State.DECLARED
     acting: Acting | None = None
     shadow: Shadow | None = None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from radixgate.analysis.experiments.records import Record, RequestLine, ShadowDecision, line_of
@@ -26,6 +27,25 @@ def unfinished(folder: Path, name: str) -> Path | None:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_LINE_BYTES))
         last = file.read().splitlines()[-1:]
     return None if any(b'"record":"end"' in line for line in last) else files[-1]
+
+
+class WriterThread:
+    """One thread for all files, made when the first of them is written to."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        """In the order of the calls."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="experiment records")
+        self._pool.submit(work)
+
+    def close(self) -> None:
+        """Once everything is written."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
 
 class RecordFile:
