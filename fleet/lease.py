@@ -19,6 +19,11 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # the worker answered with a client error
 
 
+# A member is looked up by a function call each time; this runs for every request.
+_OK, _ABORTED = Outcome.OK, Outcome.ABORTED
+_NEVER_COMPUTED = frozenset((Outcome.FAILED, Outcome.REFUSED))
+
+
 class Stake(msgspec.Struct, frozen=True):
     """What a lease has entered in the books, and takes out again."""
 
@@ -27,15 +32,19 @@ class Stake(msgspec.Struct, frozen=True):
     predicted_ttft_s: float
     blocks: int  # of the prompt, in the worker's mirror
 
-    @property
-    def uncached_tokens(self) -> int:
-        return self.prompt_tokens - self.predicted_cached_tokens
-
 
 class Lease:
     """Entered when made; left exactly once, whatever is called how often and in which order."""
 
-    __slots__ = ("_closed", "_computing", "_mirror", "_placement", "_record", "_stake", "choice")
+    __slots__ = (
+        "_closed",
+        "_mirror",
+        "_placement",
+        "_record",
+        "_stake",
+        "_uncached_tokens",
+        "choice",
+    )
 
     def __init__(
         self,
@@ -49,12 +58,14 @@ class Lease:
         self._stake = stake
         self._mirror = mirror
         self._placement = placement
-        self._computing = True
         self._closed = False
         self.choice = choice
+        tokens = stake.prompt_tokens
+        # What the worker computes before its first output; None: that has come, or never will.
+        self._uncached_tokens: int | None = tokens - stake.predicted_cached_tokens
         record.in_flight += 1
-        record.tokens_in_flight += stake.prompt_tokens
-        record.uncached_tokens_in_flight += stake.uncached_tokens
+        record.tokens_in_flight += tokens
+        record.uncached_tokens_in_flight += self._uncached_tokens
 
     @property
     def worker(self) -> WorkerIdentity:
@@ -70,10 +81,11 @@ class Lease:
 
     def first_output(self) -> None:
         """The prompt is computed: its tokens queue no more. Later calls do nothing."""
-        if not self._computing:
+        if self._uncached_tokens is None:
             return
-        self._end_computing()
-        if self._placement:
+        self._record.uncached_tokens_in_flight -= self._uncached_tokens
+        self._uncached_tokens = None
+        if self._placement is not None:
             self._mirror.answered(self._placement)
 
     def close(self, outcome: Outcome, cached_tokens: int | None = None) -> None:
@@ -81,23 +93,20 @@ class Lease:
         if self._closed:
             return
         self._closed = True
-        never_computed = outcome in (Outcome.FAILED, Outcome.REFUSED) or (
-            outcome is Outcome.ABORTED and self._computing
-        )
-        if self._computing:
-            self._end_computing()
-        self._record.in_flight -= 1
-        self._record.tokens_in_flight -= self._stake.prompt_tokens
-        if self._placement and never_computed:
-            self._mirror.withdraw(self._placement)
-        elif self._placement:
-            self._mirror.settle(self._placement, self._cached_blocks(cached_tokens))
-        if outcome is Outcome.OK and cached_tokens is not None:
-            self._record.drift.add(self._stake.predicted_cached_tokens, cached_tokens)
-
-    def _end_computing(self) -> None:
-        self._computing = False
-        self._record.uncached_tokens_in_flight -= self._stake.uncached_tokens
+        record, uncached = self._record, self._uncached_tokens
+        if uncached is not None:
+            record.uncached_tokens_in_flight -= uncached
+            self._uncached_tokens = None
+        record.in_flight -= 1
+        record.tokens_in_flight -= self._stake.prompt_tokens
+        if self._placement is not None:
+            left_early = outcome is _ABORTED and uncached is not None
+            if left_early or outcome in _NEVER_COMPUTED:
+                self._mirror.withdraw(self._placement)
+            else:
+                self._mirror.settle(self._placement, self._cached_blocks(cached_tokens))
+        if cached_tokens is not None and outcome is _OK:
+            record.drift.add(self._stake.predicted_cached_tokens, cached_tokens)
 
     def _cached_blocks(self, cached_tokens: int | None) -> int | None:
         if cached_tokens is None:

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 # Enough to tell a share of one in sixteen from chance; a look at all of them takes 10 us.
 REMEMBERED = 128
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prompt:
-    """Block ids and what else tells prompts apart."""
+class Prompt(msgspec.Struct, frozen=True, eq=False):
+    """Block ids and what else tells prompts apart. A Struct: one is made for every request."""
 
     ids: Sequence[int]
     mark: int

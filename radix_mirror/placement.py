@@ -1,10 +1,13 @@
 """A prompt that was sent to a worker, and what becomes of its blocks when it ends."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from radixgate.radix_mirror.approximate import ApproximateBlocks, Visit
 from radixgate.radix_mirror.claims import Claim, Claims
+
+# Structs, as they are made for every request: a frozen dataclass costs five times as much.
 
 
 class Stay(Protocol):
@@ -23,16 +26,14 @@ class Stay(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, eq=False):
     """One prompt sent to one worker. Made by `expect`, ended by `withdraw` or `settle`."""
 
     worker_id: str
     stay: Stay
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Claimed:
+class Claimed(msgspec.Struct, frozen=True, eq=False):
     """On a worker with events: what it reports ends the claim, or its time."""
 
     claims: Claims
@@ -48,8 +49,7 @@ class Claimed:
         """Nothing to do: the worker reports what it stores."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Visiting:
+class Visiting(msgspec.Struct, frozen=True, eq=False):
     """On a worker without events: what is believed of it is corrected by its replies."""
 
     approximate: ApproximateBlocks
