@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt import Headers
+from radixgate.gateway.hop_headers import find
 from radixgate.proto.error_body import error_body, retry_after
 
 JSON = (b"content-type", b"application/json")
@@ -26,6 +27,11 @@ def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
 def has_no_body(status: int) -> bool:
     """Such an answer ends with its head, and carries no framing either."""
     return status < 200 or status in (204, 304)
+
+
+def is_framed(status: int, headers: Headers) -> bool:
+    """The end of the body is known from the head alone."""
+    return find(headers, b"content-length") is not None or has_no_body(status)
 
 
 def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:

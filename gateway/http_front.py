@@ -2,8 +2,7 @@
 
 A POST to a generation endpoint is answered here, byte by byte. Any other request is handed over,
 with its connection and everything read so far, to the aiohttp application, which closes it after
-its answer: so no pooled client ever sends a generation there. Pipelined requests are answered in
-order.
+its answer: so no pooled client ever sends a generation there. Pipelined requests keep their order.
 """
 
 import asyncio
@@ -15,15 +14,14 @@ from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
-from radixgate.gateway.hop_headers import find
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
 
 # Bytes that may wait for a slow reader before its worker is no longer read.
 WRITE_HIGH_BYTES = 65_536
-# After a refusal the client may still be sending. It is read and dropped so long, because closing
-# at once would reset the connection and the refusal might never be seen.
+# Where the client may still be sending, it is read and dropped so long, because closing at once
+# would reset the connection, and the last answer might never be seen.
 LINGER_S = 5.0
 
 
@@ -202,7 +200,7 @@ class FrontConnection(asyncio.Protocol):
     def on_end(self, counts: AnswerCounts | None) -> None:
         if self._head is not None:
             status, headers = self._head
-            if not _has_framing(status, headers):
+            if not http_answer.is_framed(status, headers):
                 headers = [*headers, (b"content-length", b"0")]
             self._write(self._render_head(status, headers))
         elif self._chunked:
@@ -219,7 +217,7 @@ class FrontConnection(asyncio.Protocol):
         self._head = None
         http11 = self._request.http11
         more = b""
-        if not _has_framing(status, headers):
+        if not http_answer.is_framed(status, headers):
             # HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
             self._chunked = http11
             self._keep_alive = self._keep_alive and http11
@@ -254,10 +252,7 @@ class FrontConnection(asyncio.Protocol):
         status, headers, body = http_answer.error_answer(error)
         headers += self._front.own_headers.of(None)
         self._write(http_answer.answer_head(status, headers, b"connection: close\r\n") + body)
-        self._closing = True
-        self._wait(LINGER_S)
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write_eof()
+        self._linger()
 
     def close_if_idle(self) -> None:
         if self._request is None and self._reader.idle:
@@ -277,10 +272,20 @@ class FrontConnection(asyncio.Protocol):
 
     def _close(self) -> None:
         """Close once the client has taken what is written."""
-        self._closing = True
-        self._wait(self._limits.stall_timeout_s)
-        if self._transport is not None:
+        if self._reader.broken or not self._reader.idle:
+            self._linger()
+        elif self._transport is not None:
+            self._closing = True
+            self._wait(self._limits.stall_timeout_s)
             self._transport.close()
+
+    def _linger(self) -> None:
+        """Close, though the client may still be sending."""
+        self._closing, transport = True, self._transport
+        if transport is not None and not transport.is_closing():
+            unread = transport.get_write_buffer_size()
+            self._wait(self._limits.stall_timeout_s if unread else LINGER_S)
+            transport.write_eof()
 
     def _leave(self) -> None:
         self._transport = None
@@ -293,8 +298,3 @@ class FrontConnection(asyncio.Protocol):
 
     def _wait(self, seconds: float) -> None:
         self.deadline = self._front.clock.now() + seconds
-
-
-def _has_framing(status: int, headers: Headers) -> bool:
-    """The end of the body is known from the head alone."""
-    return find(headers, b"content-length") is not None or http_answer.has_no_body(status)

@@ -219,6 +219,8 @@ class ChunkedBody:
             self.surplus = True
         if self._size > self._max_bytes:
             raise too_large(self._size, self._max_bytes)
+        if self.complete:
+            return  # what came behind it in one piece is no framing of its
         if self._fed - self._size > MAX_CHUNK_OVERHEAD + MAX_OVERHEAD_RATIO * self._size:
             raise BadHead("a chunked body with more framing than content")
 

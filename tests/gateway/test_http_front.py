@@ -356,3 +356,24 @@ async def test_a_body_of_several_megabytes_arrives_whole() -> None:
     async with served() as gateway:
         body = b"0123456789" * 300_000
         assert (await ask(gateway.port, request("/generate", body))).body == body
+
+
+@pytest.mark.parametrize("field", ["Connection: close", "Transfer-Encoding: chunked"])
+async def test_a_client_that_is_still_sending_sees_the_last_answer(field: str) -> None:
+    raw = request("/generate", b"x", headers=(field,))
+    if "chunked" in field:
+        raw = raw.replace(b"Content-Length: 1\r\n", b"").replace(
+            b"\r\n\r\nx", b"\r\n\r\n1\r\nx\r\n0\r\n\r\n"
+        )
+    async with served() as gateway, RawClient(gateway.port) as client:
+        client.send(raw + request("/generate", b"y" * 200_000))
+        await client.writer.drain()
+        await asyncio.sleep(0.02)
+        client.send(b"z" * 100_000)
+        answer = await client.answer()
+        assert (answer.status, answer.body) == (200, b"x")
+        assert await client.ended()
+        assert len(gateway.generator.asked) == 1
+        gateway.clock.advance(6)
+        gateway.front.deadlines.sweep()
+        await until(lambda: not gateway.front.connections)
