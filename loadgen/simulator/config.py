@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.engine_model import ENGINES
+from radixgate.loadgen.simulator.objective import objective_of
 
 
 @dataclass(frozen=True, slots=True)
 class SimulateConfig:
     """A fleet, a trace, and the policies that are compared on them."""
 
-    trace: str = knob(
+    trace: str | None = knob(
+        None,
         help="file of JSON lines, plain or gzip: timestamp (ms), input_length, output_length, "
-        "hash_ids; or session, turn and think (s) instead of timestamp: then a closed loop"
+        "hash_ids; or session, turn and think (s) instead of timestamp: then a closed loop; or a "
+        "schedule that bench wrote; none: --dataset-name says what is sent",
     )
     policies: str = knob(
         "sglang_cache_aware,kv_cost,oracle", help="names of policies, with commas between them"
@@ -29,8 +32,17 @@ class SimulateConfig:
         "one cache of the total size when everything is sent at once",
         unit="requests/s",
     )
+    fit: str | None = knob(
+        None,
+        help="folder of a bench run (--output-folder) that step times are fitted to; the chunk "
+        "stays that of --engine; none: --engine as it is",
+    )
     seed: int = knob(0, help="of jitter, session starts, and everything that draws")
     json: str | None = knob(None, help="write the results there; none: only print them")
+    plot: str | None = knob(None, help="write an HTML page with plots there; none: no page")
+    goodput: tuple[str, ...] = knob(
+        (), help="objective that a good request keeps, in ms: ttft:2000 e2e:30000 tpot:60"
+    )
     jitter: bool = knob(True, help="spread requests evenly inside the bins of a binned trace")
     max_requests: int | None = knob(None, help="read no more of the trace; none: all of it")
 
@@ -38,7 +50,13 @@ class SimulateConfig:
     max_turns: int = knob(60, help="closed loop: turns of each session at most")
     think_cap: float = knob(20.0, help="closed loop: longest pause before a turn", unit="s")
 
-    gateways: int = knob(1, help="gateways that share the fleet and know nothing of one another")
+    gateways: int = knob(1, help="gateways before the same workers")
+    share_delay: float | None = knob(
+        None,
+        help="gateways tell each other what they send, in batches of so long; none: they know "
+        "only what the workers report",
+        unit="s",
+    )
     report_gap: float = knob(0.02, help="shortest time between a worker's load reports", unit="s")
     report_delay: float = knob(0.0, help="how long a load report is on its way", unit="s")
     event_delay: float = knob(0.0, help="how long a KV update is on its way", unit="s")
@@ -51,6 +69,9 @@ class SimulateConfig:
         for name in ("think_cap", "report_gap", "report_delay", "event_delay"):
             if not getattr(self, name) >= 0.0:
                 raise ConfigError(f"{_flag(name)} cannot be negative: {getattr(self, name):g}")
+        if self.share_delay is not None and not self.share_delay >= 0.0:
+            raise ConfigError(f"--share-delay cannot be negative: {self.share_delay:g}")
+        objective_of(self.goodput)
         if not self.load > 0.0:
             raise ConfigError(f"--load must be over 0, not {self.load:g}")
         if self.capacity is not None and not self.capacity > 0.0:

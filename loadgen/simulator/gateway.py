@@ -16,6 +16,7 @@ from radixgate.fleet.fleet import (
     WorkerState,
 )
 from radixgate.loadgen.simulator.job import Job
+from radixgate.loadgen.simulator.sharing import Sharing
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.worker import SimulatedWorker
 from radixgate.policies.base import Policy
@@ -38,6 +39,7 @@ class News:
     event_loss: float = 0.0  # share of the KV updates that never arrive
     reports: bool = True  # False: the workers report no load
     events: bool = True  # False: they report no KV either
+    share_delay_s: float | None = None  # between gateways; None: they tell each other nothing
     # What a worker without events is believed to hold at most; None: what it does hold.
     believed_tokens: int | None = None
 
@@ -58,8 +60,12 @@ class SimulatedGateway:
         timeline: Timeline,
         rng: random.Random,
         config: FleetConfig,
+        sharing: Sharing | None = None,
     ) -> None:
+        """`sharing`: None, and it tells other gateways nothing."""
         self.fleet = Fleet(policy, timeline, rng, config)
+        if sharing is not None:
+            sharing.join(self.fleet)
         self._timeline = timeline
         self._workers = {name_of(worker): worker for worker in workers}
         self._key = MirrorKey(MODEL, "tokens", block_size)

@@ -6,10 +6,35 @@ from math import fsum
 
 from radixgate.analysis.percentiles import Spread, spread_of
 from radixgate.loadgen.simulator.job import Job
+from radixgate.loadgen.simulator.objective import Objective
 from radixgate.loadgen.simulator.simulation import Run
 
 # The first and the last tenth of the requests see a fleet that fills or drains.
 _MARGIN = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """How an objective was kept."""
+
+    objective: Objective
+    share: float  # of the measured requests
+    requests_per_s: float  # that share of all that was answered a second
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "objective_ms": self.objective.as_json(),
+            "share": self.share,
+            "requests_per_s": self.requests_per_s,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of every measured request, in order of arrival, for plots."""
+
+    ttft_s: Sequence[float]
+    e2e_s: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +49,11 @@ class Results:
     requests_per_s: float  # over the whole run: answered, from the first arrival to the last end
     requests: int  # measured
     resyncs: int  # mirrors that were read anew after a loss
+    goodput: Goodput | None  # None: no objective was given
+    times: Times
 
     def as_json(self) -> dict[str, object]:
+        """Without the single times."""
         return {
             "hit_rate": self.hit_rate,
             "ttft_s": _figures(self.ttft_s),
@@ -35,17 +63,24 @@ class Results:
             "requests_per_s": self.requests_per_s,
             "requests": self.requests,
             "resyncs": self.resyncs,
+            "goodput": None if self.goodput is None else self.goodput.as_json(),
         }
 
 
-def results_of(run: Run) -> Results:
+def results_of(run: Run, objective: Objective | None = None) -> Results:
     """Measure a run of at least one request. O(requests log requests)."""
     middle = _middle(run.jobs)
-    ttft, e2e = spread_of(job.ttft_s for job in middle), spread_of(job.e2e_s for job in middle)
+    times = Times([job.ttft_s for job in middle], [job.e2e_s for job in middle])
+    ttft, e2e = spread_of(times.ttft_s), spread_of(times.e2e_s)
     assert ttft is not None
     assert e2e is not None
     busy = [worker.busy_s for worker in run.workers]
     seconds = max(job.ended_s for job in run.jobs) - run.jobs[0].arrived_s
+    requests_per_s = len(run.jobs) / seconds
+    goodput = None
+    if objective is not None:
+        share = sum(map(objective.met_by, middle)) / len(middle)
+        goodput = Goodput(objective, share, share * requests_per_s)
     return Results(
         hit_rate=sum(job.cached_tokens for job in middle)
         / sum(job.request.input_tokens for job in middle),
@@ -53,9 +88,11 @@ def results_of(run: Run) -> Results:
         e2e_s=e2e,
         tpot_s=spread_of(tpot for job in middle if (tpot := job.tpot_s) is not None),
         imbalance=max(busy) * len(busy) / sum(busy),
-        requests_per_s=len(run.jobs) / seconds,
+        requests_per_s=requests_per_s,
         requests=len(middle),
         resyncs=run.resyncs,
+        goodput=goodput,
+        times=times,
     )
 
 
@@ -79,16 +116,20 @@ def table(results: Mapping[str, Results]) -> str:
         f"{'policy':<20}{'hit':>7}{'TTFT mean':>11}{'p50':>8}{'p95':>8}{'p99':>8}"
         f"{'E2E mean':>10}{'p50':>8}{'p95':>8}{'p99':>8}{'TPOT ms':>9}{'max/mean':>10}{'req/s':>8}"
     )
+    if any(one.goodput for one in results.values()):
+        head += f"{'good':>7}{'good/s':>8}"
     return "\n".join([head, *(_line(name, one) for name, one in results.items())])
 
 
 def _line(name: str, one: Results) -> str:
     ttft, e2e = one.ttft_s, one.e2e_s
     tpot = "-" if one.tpot_s is None else f"{1000 * one.tpot_s.mean:.1f}"
+    kept = one.goodput
+    good = "" if kept is None else f"{100 * kept.share:>6.1f}%{kept.requests_per_s:>8.2f}"
     return (
         f"{name:<20}{one.hit_rate:>7.3f}{ttft.mean:>11.2f}{ttft.p50:>8.2f}{ttft.p95:>8.2f}"
         f"{ttft.p99:>8.2f}{e2e.mean:>10.2f}{e2e.p50:>8.2f}{e2e.p95:>8.2f}{e2e.p99:>8.2f}"
-        f"{tpot:>9}{one.imbalance:>10.2f}{one.requests_per_s:>8.2f}"
+        f"{tpot:>9}{one.imbalance:>10.2f}{one.requests_per_s:>8.2f}{good}"
     )
 
 

@@ -1,15 +1,21 @@
 """`radixgate simulate`: the same fleet and trace under one policy after the other."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from radixgate.errors import ConfigError
+from radixgate.loadgen.reports.run_folder import read_run
 from radixgate.loadgen.simulator.config import SimulateConfig
-from radixgate.loadgen.simulator.engine_model import engine_named
+from radixgate.loadgen.simulator.dataset_config import DatasetConfig
+from radixgate.loadgen.simulator.engine_fit import fitted
+from radixgate.loadgen.simulator.engine_model import EngineModel, engine_named
 from radixgate.loadgen.simulator.gateway import News
+from radixgate.loadgen.simulator.objective import objective_of
+from radixgate.loadgen.simulator.picture import picture
+from radixgate.loadgen.simulator.planned import dataset_requests, is_schedule, schedule_requests
 from radixgate.loadgen.simulator.results import Results, completion_rate, results_of, table
 from radixgate.loadgen.simulator.rules import Rule, rule_named
 from radixgate.loadgen.simulator.simulation import Simulation, Site
@@ -21,50 +27,70 @@ from radixgate.loadgen.simulator.workload import (
     open_loop,
     sessions_of,
 )
+from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.policies.registry import PolicyConfigs
 
 # Any pace: what is sent at once has none.
 _NO_PACE = 1.0
 
 
-def run_simulation(config: SimulateConfig, configs: PolicyConfigs | None = None) -> int:
+def run_simulation(
+    config: SimulateConfig,
+    configs: PolicyConfigs | None = None,
+    dataset: DatasetConfig | None = None,
+    shapes: WorkloadConfig | None = None,
+) -> int:
     """Compare, print and write. Raises ConfigError for what cannot be simulated."""
     configs = configs or PolicyConfigs()
     rules = {name: rule_named(name, configs) for name in config.policy_names}
-    trial = Trial(config)
+    trial = Trial(config, dataset, shapes)
+    if config.fit is not None:
+        print(f"fitted: {_described(trial.engine)}", flush=True)
     capacity = trial.capacity()
     pace = config.load * capacity
-    print(
+    title = (
         f"{len(trial)} requests at {pace:.2f}/s, {config.load:.0%} of a capacity of"
-        f" {capacity:.2f}/s",
-        flush=True,
+        f" {capacity:.2f}/s"
     )
+    print(title, flush=True)
     results = {name: trial.run(rule) for name, rule in rules.items()}
     print(table(results), flush=True)
     if config.json is not None:
-        _write(Path(config.json), results)
+        found = {"results": {name: one.as_json() for name, one in results.items()}}
+        _write("--json", config.json, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    if config.plot is not None:
+        _write("--plot", config.plot, picture(title, results).encode())
     return 0
 
 
 class Trial:
     """A fleet and a trace, on which any number of rules can be run alike."""
 
-    def __init__(self, config: SimulateConfig) -> None:
+    def __init__(
+        self,
+        config: SimulateConfig,
+        dataset: DatasetConfig | None = None,
+        shapes: WorkloadConfig | None = None,
+    ) -> None:
+        """`dataset` and `shapes` say what is sent where there is no trace."""
         self._config = config
+        self.engine = _engine(config)
+        self._objective = objective_of(config.goodput)
         self._site = Site(
             workers=config.workers,
             kv_blocks=config.kv_blocks,
             block_size=config.block_size,
-            engine=engine_named(config.engine),
+            engine=self.engine,
             gateways=config.gateways,
             news=News(
                 report_gap_s=config.report_gap,
                 report_delay_s=config.report_delay,
                 event_delay_s=config.event_delay,
                 event_loss=config.event_loss,
+                share_delay_s=config.share_delay,
             ),
         )
-        requests = read_trace(Path(config.trace), config.block_size, config.max_requests)
+        requests = _requests(config, dataset or DatasetConfig(), shapes or WorkloadConfig())
         self._sessions: Sequence[Sequence[TracedRequest]] = ()
         self._requests: Sequence[TracedRequest] = ()
         if is_closed_loop(requests):
@@ -93,7 +119,8 @@ class Trial:
     def run(self, rule: Rule) -> Results:
         """At the configured load. Every rule is sent the same requests at the same times."""
         workload = self._workload(self._config.load * self.capacity())
-        return results_of(Simulation(self._site, rule, self._config.seed).run(workload))
+        run = Simulation(self._site, rule, self._config.seed).run(workload)
+        return results_of(run, self._objective)
 
     def _workload(self, requests_per_s: float) -> Workload:
         if self._sessions:
@@ -107,10 +134,40 @@ class Trial:
         return random.Random(f"{self._config.seed}/{purpose}")
 
 
-def _write(path: Path, results: Mapping[str, Results]) -> None:
-    found = {"results": {name: one.as_json() for name, one in results.items()}}
+def _engine(config: SimulateConfig) -> EngineModel:
+    preset = engine_named(config.engine)
+    return preset if config.fit is None else fitted(read_run(Path(config.fit)).records, preset)
+
+
+def _requests(
+    config: SimulateConfig, dataset: DatasetConfig, shapes: WorkloadConfig
+) -> Sequence[TracedRequest]:
+    size = config.block_size
+    if config.trace is None:
+        requests = dataset_requests(dataset, shapes, config.seed, size)
+    elif dataset.dataset_name is not None:
+        raise ConfigError("--trace and --dataset-name both say what is sent: give one of them")
+    elif is_schedule(Path(config.trace)):
+        requests = schedule_requests(Path(config.trace), size)
+    else:
+        return read_trace(Path(config.trace), size, config.max_requests)
+    return requests[: config.max_requests]
+
+
+def _described(engine: EngineModel) -> str:
+    return (
+        f"a step {1e3 * engine.step_s:.3f} ms"
+        f" + {1e6 * engine.prefill_token_s:.2f} us a prompt token"
+        f" + {1e6 * engine.decode_row_s:.1f} us a decoding sequence"
+        f" + {1e9 * engine.context_token_s:.2f} ns a token of their context,"
+        f" {engine.chunk_tokens} prompt tokens at most"
+    )
+
+
+def _write(flag: str, where: str, content: bytes) -> None:
+    path = Path(where)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        path.write_bytes(content)
     except OSError as error:
-        raise ConfigError(f"--json {path} cannot be written: {error}") from error
+        raise ConfigError(f"{flag} {path} cannot be written: {error}") from error

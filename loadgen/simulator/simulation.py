@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from radixgate.errors import ConfigError
@@ -12,6 +12,7 @@ from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.gateway import HEARTBEAT_S, News, Newsroom, SimulatedGateway
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import Rule
+from radixgate.loadgen.simulator.sharing import Sharing
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.truth import Truth
 from radixgate.loadgen.simulator.worker import SimulatedWorker
@@ -62,12 +63,15 @@ class Simulation:
         # A gateway forgets after half an hour what it was not told of; a trace may last longer.
         fleet_config = FleetConfig(mirror=MirrorConfig(mirror_ttl_s=1e9))
         self.gateways = []
+        sharing = None
+        if news.share_delay_s is not None:
+            sharing = Sharing(news.share_delay_s, self._timeline)
         for number in range(site.gateways):
             rng = random.Random(f"{seed}/gateway {number}")
             policy = rule.make(truth, self._timeline, rng)
             self.gateways.append(
                 SimulatedGateway(
-                    policy, self.workers, size, news, self._timeline, rng, fleet_config
+                    policy, self.workers, size, news, self._timeline, rng, fleet_config, sharing
                 )
             )
         news_rng = random.Random(f"{seed}/news")
@@ -144,12 +148,4 @@ def _news_of(site: Site, rule: Rule) -> News:
     if rule.shared_cache:
         # It chooses by the truth, and every worker holds the same: nothing need be told.
         return News(reports=False, events=False)
-    return News(
-        report_gap_s=news.report_gap_s,
-        report_delay_s=news.report_delay_s,
-        event_delay_s=news.event_delay_s,
-        event_loss=news.event_loss,
-        reports=news.reports,
-        events=news.events and rule.events,
-        believed_tokens=rule.believed_tokens,
-    )
+    return replace(news, events=news.events and rule.events, believed_tokens=rule.believed_tokens)

@@ -36,6 +36,25 @@ def test_it_prints_a_table_and_writes_json(
     assert [line.split()[0] for line in printed[1:]] == ["policy", "kv_cost", "oracle"]
 
 
+@pytest.mark.slow
+def test_goodput_and_a_page_with_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, out = tmp_path / "page.html", tmp_path / "out.json"
+    words = f"simulate --trace {TRACE} --max-requests 60 --capacity 5 --policies random,kv_cost"
+    words += f" --goodput ttft:1500 tpot:200 --plot {page} --json {out}"
+    assert main(words.split()) == 0
+    results = json.loads(out.read_bytes())["results"]
+    for one in results.values():
+        good = one["goodput"]
+        assert good["objective_ms"] == {"ttft": 1500.0, "tpot": 200.0}
+        assert 0.0 < good["share"] <= 1.0
+        assert good["requests_per_s"] == pytest.approx(good["share"] * one["requests_per_s"])
+    assert capsys.readouterr().out.splitlines()[1].split()[-2:] == ["good", "good/s"]
+    text = page.read_text()
+    assert "60 requests at 4.00/s" in text
+    assert text.count("Plotly.newPlot(") == 2
+    assert '"name":"kv_cost"' in text
+
+
 def test_capacity_is_measured_unless_given() -> None:
     given = Trial(SimulateConfig(trace=str(TRACE), max_requests=40, capacity=3.0))
     measured = Trial(SimulateConfig(trace=str(TRACE), max_requests=40))
@@ -52,6 +71,8 @@ def test_capacity_is_measured_unless_given() -> None:
         pytest.param("--load 0", "--load", id="load"),
         pytest.param("--event-loss 1", "--event-loss", id="loss"),
         pytest.param("--workers 0", "--workers", id="workers"),
+        pytest.param("--share-delay -1", "--share-delay", id="share-delay"),
+        pytest.param("--goodput itl_p99:5", "no single tokens", id="goodput"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(

@@ -1,0 +1,113 @@
+"""The requests of bench's datasets and schedules, as the simulator takes them."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+
+from xxhash import xxh3_64_intdigest, xxh32_intdigest
+
+from radixgate.errors import ConfigError
+from radixgate.loadgen.arrivals import arrival_times
+from radixgate.loadgen.datasets.by_name import planned_prompts
+from radixgate.loadgen.prompts import Prompt
+from radixgate.loadgen.schedule import PlannedPrompt, ScheduledRequest, from_lines, stream_of
+from radixgate.loadgen.simulator.dataset_config import DatasetConfig
+from radixgate.loadgen.simulator.trace import TracedRequest
+from radixgate.loadgen.workload_config import WorkloadConfig
+from radixgate.proto.blocks import chain
+
+# Every prompt begins here; the block pool's root is 0.
+_ROOT = 1
+
+
+def dataset_requests(
+    dataset: DatasetConfig, workload: WorkloadConfig, seed: int, block_size: int
+) -> list[TracedRequest]:
+    """The dataset's requests: Poisson at any pace, a step at once, or sessions without times.
+
+    O(tokens). Raises ConfigError for settings that cannot be.
+    """
+    config = dataset.bench(seed)
+    prompts = planned_prompts(config, workload)
+    if all(planned.session is not None for planned in prompts):
+        return [_turn(planned, block_size) for planned in prompts]
+    times = _times(prompts, seed)
+    return [
+        _request(planned.prompt, planned.output_tokens, at_s, block_size)
+        for planned, at_s in zip(prompts, times, strict=True)
+    ]
+
+
+def schedule_requests(path: Path, block_size: int) -> list[TracedRequest]:
+    """A schedule that bench wrote; one with several turns a session is a closed loop.
+
+    Raises ConfigError with the line that is none.
+    """
+    try:
+        schedule = from_lines(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    if not schedule:
+        raise ConfigError(f"{path} holds no requests")
+    if max(request.turn for request in schedule):
+        return [_turn(request, block_size) for request in schedule]
+    return [_request(r.prompt, r.output_tokens, r.t_intended_s, block_size) for r in schedule]
+
+
+def is_schedule(path: Path) -> bool:
+    """By its first line; False also for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return b'"t_intended_s"' in file.readline()
+    except OSError:
+        return False
+
+
+def _times(prompts: Sequence[PlannedPrompt], seed: int) -> Sequence[float]:
+    """At one request a second on average; whoever sends them sets the pace."""
+    steps = Counter(planned.step for planned in prompts)
+    if len(steps) > 1:
+        begins = dict(zip(steps, accumulate(steps.values(), initial=0), strict=False))
+        return [float(begins[planned.step]) for planned in prompts]
+    rng = stream_of(seed, "arrivals")
+    return arrival_times("poisson", count=len(prompts), requests_per_s=1.0, rng=rng)
+
+
+def _request(prompt: Prompt, output_tokens: int, at_s: float, block_size: int) -> TracedRequest:
+    tokens = _tokens(prompt)
+    return TracedRequest(
+        at_s=at_s,
+        input_tokens=len(tokens),
+        output_tokens=max(1, output_tokens),
+        ids=tuple(chain(_ROOT, tokens, block_size)),
+        fingerprint=xxh3_64_intdigest(tokens) | 1,
+    )
+
+
+def _turn(one: PlannedPrompt | ScheduledRequest, block_size: int) -> TracedRequest:
+    return replace(
+        _request(one.prompt, one.output_tokens, -1.0, block_size),
+        session=one.session,
+        turn=one.turn,
+        think_s=one.think_s if one.turn else 0.0,
+    )
+
+
+def _tokens(prompt: Prompt) -> "array[int]":
+    """Its ids, or a number for each of its words."""
+    content, size = prompt.units()
+    tokens = array("I")
+    if size == tokens.itemsize:
+        tokens.frombytes(content)
+    else:
+        tokens.extend(_numbers(content.split()))
+    if not tokens:
+        raise ConfigError("a prompt without a word cannot be simulated")
+    return tokens
+
+
+def _numbers(words: Iterable[bytes]) -> Iterable[int]:
+    return map(xxh32_intdigest, words)

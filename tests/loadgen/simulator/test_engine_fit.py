@@ -1,0 +1,87 @@
+"""A model fitted to a run of which every time is known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from radixgate.analysis.records import RequestRecord
+from radixgate.errors import ConfigError
+from radixgate.loadgen.arrivals import ArrivalConfig
+from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.reports.run_folder import run_info, write_run
+from radixgate.loadgen.simulator.config import SimulateConfig
+from radixgate.loadgen.simulator.dataset_config import DatasetConfig
+from radixgate.loadgen.simulator.engine_fit import fitted
+from radixgate.loadgen.simulator.engine_model import EngineModel
+from radixgate.loadgen.simulator.simulate import Trial
+from radixgate.loadgen.workload_config import WorkloadConfig
+from request_records import record
+from simulated import STUDY
+
+TRUE = replace(STUDY, step_s=0.004, prefill_token_s=20e-6, decode_row_s=300e-6)
+
+
+def waves(engine: EngineModel, count: int = 12) -> list[RequestRecord]:
+    """Prompts one after the other, each alone; then all of a wave decode together."""
+    found: list[RequestRecord] = []
+    now = 0.0
+    for wave in range(count):
+        rows = 1 + wave % 4
+        lengths = [200 + 700 * ((wave + place) % 5) for place in range(rows)]
+        sent, firsts = [], []
+        for tokens in lengths:
+            sent.append(now)
+            now += engine.step_time(tokens, 0, 0)
+            firsts.append(now)
+        steps = []
+        for step in range(39):
+            now += engine.step_time(0, rows, sum(lengths) + rows * (step + 1))
+            steps.append(now)
+        for begins, first, tokens in zip(sent, firsts, lengths, strict=True):
+            chunks = [(first, 1), *((at_s, 1) for at_s in steps)]
+            number = len(found)
+            found.append(record(*chunks, sent=begins, prompt=tokens, cached=0, index=number))
+        now += 0.5
+    return found
+
+
+def test_it_finds_the_model_that_made_the_times() -> None:
+    model = fitted(waves(TRUE), STUDY)
+    assert model.step_s == pytest.approx(TRUE.step_s, rel=0.05)
+    assert model.prefill_token_s == pytest.approx(TRUE.prefill_token_s, rel=0.1)
+    assert model.decode_row_s == pytest.approx(TRUE.decode_row_s, rel=0.1)
+    assert model.chunk_tokens == STUDY.chunk_tokens
+
+
+def test_what_is_cached_is_not_computed() -> None:
+    half = [replace(one, cached_tokens=(one.prompt_tokens or 0) // 2) for one in waves(TRUE)]
+    model = fitted(half, STUDY)
+    assert model.prefill_token_s == pytest.approx(2 * TRUE.prefill_token_s, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("records", "complaint"),
+    [
+        pytest.param([], "0 prompts alone at their worker and 0 gaps", id="nothing"),
+        pytest.param(waves(TRUE, count=1), "1 prompts alone", id="too-few"),
+        pytest.param(
+            [replace(one, prompt_tokens=100) for one in waves(TRUE)],
+            "longer prompts did not take longer",
+            id="all-of-one-length",
+        ),
+    ],
+)
+def test_a_run_that_tells_too_little_is_refused(
+    records: list[RequestRecord], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        fitted(records, STUDY)
+
+
+def test_the_simulator_takes_a_run_s_folder(tmp_path: Path) -> None:
+    sections = (BenchConfig(), WorkloadConfig(), ArrivalConfig())
+    write_run(tmp_path, run_info(sections, "0", [], "2026-01-01T00:00:00"), waves(TRUE), [])
+    config = SimulateConfig(fit=str(tmp_path))
+    trial = Trial(config, DatasetConfig(dataset_name="random", num_prompts=3))
+    assert trial.engine.step_s == pytest.approx(TRUE.step_s, rel=0.05)
