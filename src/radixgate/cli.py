@@ -26,6 +26,7 @@ from radixgate.loadgen.refused_flags import REFUSED as BENCH_REFUSED
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.reports.report_config import ReportConfig
 from radixgate.loadgen.simulator.config import SimulateConfig
+from radixgate.loadgen.simulator.dataset_config import DatasetConfig
 from radixgate.loadgen.study_config import StudyConfig
 from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.policies.settings import POLICY_SECTIONS, policy_configs
@@ -110,7 +111,12 @@ def _experiment(settings: Settings) -> int:
 def _simulate(settings: Settings) -> int:
     from radixgate.loadgen.simulator.simulate import run_simulation
 
-    return run_simulation(settings.of(SimulateConfig), policy_configs(settings))
+    return run_simulation(
+        settings.of(SimulateConfig),
+        policy_configs(settings),
+        settings.of(DatasetConfig),
+        settings.of(WorkloadConfig),
+    )
 
 
 def _replay(settings: Settings) -> int:
@@ -228,7 +234,12 @@ ENTRIES: Mapping[str, Entry] = {
             Command(
                 "simulate",
                 "Compare policies on a trace, over a fleet in virtual time.",
-                {"simulate": SimulateConfig, **POLICY_SECTIONS},
+                {
+                    "simulate": SimulateConfig,
+                    "dataset": DatasetConfig,
+                    "workload": WorkloadConfig,
+                    **POLICY_SECTIONS,
+                },
             ),
             _simulate,
         ),
