@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--llama-venv", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--weights", nargs="+", default=["fp32"], choices=("fp32", "q4"))
-    parser.add_argument("--overlap", nargs="+", default=["off"], choices=("off", "on"))
+    parser.add_argument("--overlap", nargs="+", default=["on"], choices=("on", "off"))
     parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), choices=WORKLOADS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
@@ -204,8 +204,8 @@ def commands(args: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Seq
     threads = ("--threads", str(args.threads))
     for weights, overlap in product(args.weights, args.overlap):
         ours = (sys.executable, "radixgate_engine.py", "--model", args.model, *threads)
-        name, flags = (" overlap", ("--overlap",)) if overlap == "on" else ("", ())
-        yield f"radixgate {weights}{name}", (*ours, "--weights", weights, *flags)
+        name = f"radixgate {weights}" + ("" if overlap == "on" else ", no overlap")
+        yield name, (*ours, "--weights", weights, "--overlap", overlap)
     if args.vllm_venv:
         write_hf_folder(scratch, args.model)
         python = str(args.vllm_venv / "bin/python")

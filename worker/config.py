@@ -63,9 +63,9 @@ class EngineConfig:
         " admitted; 0: none, and requests are retracted more often",
     )
     disable_overlap_schedule: bool = knob(
-        True,
-        help="plan a step only when the one before it is computed and its tokens are out;"
-        " otherwise both is done while the model computes, and the answers are the same",
+        False,
+        help="plan a step only when the one before it is computed and its tokens are out; by"
+        " default both is done while the model computes, and the answers are the same",
     )
     max_passed_over: int = knob(
         64, help="how often a waiting request may be passed over by later ones"

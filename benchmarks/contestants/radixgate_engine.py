@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--weights", default="fp32")
     parser.add_argument("--chunk", type=int, default=512)
     parser.add_argument("--policy", default="fcfs")
-    parser.add_argument("--overlap", action="store_true")
+    parser.add_argument("--overlap", default="on", choices=("on", "off"))
     args = parser.parse_args()
     config = EngineConfig(
         model_path=args.model,
@@ -78,7 +78,7 @@ def main() -> None:
         weights=args.weights,
         chunked_prefill_size=args.chunk,
         schedule_policy=args.policy,
-        disable_overlap_schedule=not args.overlap,
+        disable_overlap_schedule=args.overlap == "off",
         max_total_tokens=40_000,
     )
     engine = open_engine(config, open_model(args.model), SystemClock())

@@ -95,7 +95,13 @@ class SmallEngine:
         line: Line | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        small = Settings(page_size=4, chunked_prefill_size=8, random_seed=1)
+        small = Settings(
+            page_size=4,
+            chunked_prefill_size=8,
+            random_seed=1,
+            # One step is one pass, and what it brings.
+            disable_overlap_schedule=True,
+        )
         self.config = EngineConfig(**(small | settings))
         size = self.config.page_size
         self.clock = clock or FakeClock()

@@ -62,6 +62,38 @@ def test_where_the_slo_leaves_no_room_prompts_still_go_on_by_a_page() -> None:
     assert engine.model.largest_pass == 1 + 4
 
 
+@pytest.mark.parametrize(
+    ("chunk", "slo_ms"), [pytest.param(512, 50.0, id="itl-slo"), pytest.param(-1, None, id="off")]
+)
+def test_a_long_prompt_beside_eight_streams_as_counted_in_tokens(
+    chunk: int, slo_ms: float | None
+) -> None:
+    """4,000 tokens at 0.5 ms each, beside steps of 20 ms: 60 of them fit into 50 ms."""
+    clock = FakeClock()
+    engine = SmallEngine(
+        pages=1200,
+        page_size=4,
+        context=8192,
+        chunked_prefill_size=chunk,
+        max_prefill_tokens=4096,
+        itl_slo=slo_ms,
+        clock=clock,
+    )
+    timed(engine, clock, row_s=0.020, token_s=0.0005)
+    ear = Ear()
+    for handle in range(8):
+        engine.submit(ear, handle, [handle] * 4, max_tokens=90)
+    engine.run_until(lambda: all(len(ear.ids(handle)) == 5 for handle in range(8)))
+    engine.submit(ear, 9, [place % 60 for place in range(4000)], max_tokens=1)
+    engine.model.largest_pass = 0
+    engine.run_until(lambda: ear.finish(9) is not None)
+    if slo_ms is None:
+        assert engine.model.largest_pass == 8 + 4000
+    else:
+        assert 8 + 48 <= engine.model.largest_pass <= 8 + 60
+    assert all(len(ear.ids(handle)) < 90 for handle in range(8)), "they decode all along"
+
+
 def test_what_cannot_be_is_an_error_with_both_sides() -> None:
     with pytest.raises(ConfigError, match="chunked_prefill_size -1"):
         EngineConfig(itl_slo=50.0, chunked_prefill_size=-1)

@@ -1,12 +1,16 @@
 """Minutes of random traffic through the engine in its thread: nothing lost, nothing leaked.
 
-RADIXGATE_SOAK_S sets how long; a minute if it does not.
+RADIXGATE_SOAK_S sets how long, half a minute if it does not. Five minutes with overlap:
+
+    RADIXGATE_SOAK_S=300 pytest tests/worker/test_soak.py -k overlap
 """
 
 import asyncio
 import gc
+import logging
 import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +24,7 @@ from radixgate.worker.engine import Engine
 from small_engine import SmallEngine
 from until import until
 
-SOAK_S = float(os.environ.get("RADIXGATE_SOAK_S", "60"))
+SOAK_S = float(os.environ.get("RADIXGATE_SOAK_S", "30"))
 MOST_OPEN = 150
 PARTS = [(1,), (2, 3), (4, 5, 6, 7), (8,) * 12, (9,) * 30]
 TOKENS = 24
@@ -135,8 +139,14 @@ class Traffic:
 
 @pytest.mark.slow
 @pytest.mark.timeout(SOAK_S * 3 + 60)
-async def test_random_traffic_loses_nothing_and_leaks_nothing() -> None:
+@pytest.mark.parametrize("overlap", [True, False], ids=["overlap", "in-turns"])
+async def test_random_traffic_loses_nothing_and_leaks_nothing(
+    overlap: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    # What is captured keeps its traceback, and with that every pass that failed.
+    caplog.set_level(logging.CRITICAL, "radixgate")
     clock = SystemClock()
+    line = ThreadPoolExecutor(1) if overlap else None
     small = SmallEngine(
         pages=40,
         clock=clock,
@@ -145,8 +155,10 @@ async def test_random_traffic_loses_nothing_and_leaks_nothing() -> None:
         schedule_policy="lpm",
         schedule_conservativeness=0.0,
         max_passed_over=3,
+        line=line,
+        disable_overlap_schedule=not overlap,
     )
-    engine = Engine(small.core, clock, threads=1)
+    engine = Engine(small.core, clock, threads=1, line=line)
     traffic = Traffic(engine, small, random.Random(1))
     engine.start()
     begin = clock.now()
