@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
 
-.PHONY: help install install-dev up demo test test-slow lint docs proto clean
+.PHONY: help install install-dev up demo test test-slow experiments-check lint docs proto clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make demo       what routing by cache is worth, in a few minutes"
 	@echo "make install    the environment alone: $(BIN)/radixgate"
 	@echo "make test       the quick tests       make test-slow   the slow ones"
+	@echo "make experiments-check   what experiments find where the answer is known: half an hour"
 	@echo "make lint       ruff, mypy, imports   make docs        docs/configs.md"
 	@echo "make proto      the gRPC stubs        make clean       remove all that was made"
 
@@ -39,6 +40,10 @@ test: $(INSTALLED_DEV)
 test-slow: export OMP_NUM_THREADS = $(shell nproc)
 test-slow: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow
+
+# Goes on where it was stopped; what it found lies in out/experiments_check.jsonl.
+experiments-check: $(INSTALLED_DEV)
+	$(BIN)/python benchmarks/experiments_check.py all
 
 lint: $(INSTALLED_DEV)
 	$(BIN)/ruff check

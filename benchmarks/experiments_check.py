@@ -3,6 +3,7 @@
 python benchmarks/experiments_check.py alike --pair round_robin --first 0 --runs 400
 python benchmarks/experiments_check.py truth --pair threshold --seeds 8
 python benchmarks/experiments_check.py report
+python benchmarks/experiments_check.py all
 
 `alike`: an arm against itself, and effects put in afterwards. `truth`: the estimate against the
 same traffic under each arm alone, for each design. Both append to out/experiments_check.jsonl,
@@ -32,34 +33,37 @@ from radixgate.loadgen.simulator.switchback_trials import (
 
 OUT = Path("out/experiments_check.jsonl")
 # Arms that are alike have no steady state to wait for: short blocks will do.
-ALIKE = Design(block_s=45.0, washout_s=15.0)
+ALIKE = Design(block_s=60.0, washout_s=15.0, hold_cap_s=25.0)
 ALIKE_PAIRS, ALIKE_LEAD_S = 8, 60.0
-TRUE_PAIRS_S, TRUE_LEAD_S = 3_840.0, 300.0
+TRUE_S, TRUE_LEAD_S = 7_680.0, 300.0
 DESIGNS = {
-    "hold, reset, blocks of 480 s": Design(480.0, 240.0),
-    "mirror shared": Design(480.0, 240.0, resets_mirror=False),
-    "no hold": Design(480.0, 240.0, hold_cap_s=0.0),
-    "neither": Design(480.0, 240.0, hold_cap_s=0.0, resets_mirror=False),
+    "hold, reset, blocks of 960 s": Design(960.0, 480.0),
+    "mirror shared": Design(960.0, 480.0, resets_mirror=False),
+    "no hold": Design(960.0, 480.0, hold_cap_s=0.0),
     "no hold, blocks of 120 s": Design(120.0, 60.0, hold_cap_s=0.0),
-    "hold, reset, blocks of 120 s": Design(120.0, 60.0),
+    "hold, reset, blocks of 120 s": Design(120.0, 60.0, hold_cap_s=30.0),
 }
 ALLOWED = 0.10
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", choices=("alike", "truth", "report"))
+    parser.add_argument("part", choices=("all", "alike", "truth", "report"))
     parser.add_argument("--pair", choices=tuple(PAIRS), default="round_robin")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--for-s", type=float, default=520.0, help="stop after so many seconds")
+    parser.add_argument("--for-s", type=float, default=math.inf, help="stop after so many seconds")
     asked = parser.parse_args()
     OUT.parent.mkdir(exist_ok=True)
     until = time.monotonic() + asked.for_s
-    if asked.part == "alike":
+    if asked.part == "all":
+        for name in PAIRS:
+            truth(name, range(asked.seeds), until)
+            alike(name, range(asked.runs), until)
+    elif asked.part == "alike":
         return alike(asked.pair, range(asked.first, asked.first + asked.runs), until)
-    if asked.part == "truth":
+    elif asked.part == "truth":
         return truth(asked.pair, range(asked.first, asked.first + asked.seeds), until)
     return report()
 
@@ -83,13 +87,13 @@ def truth(name: str, seeds: Iterable[int], until: float) -> int:
             continue
         if time.monotonic() > until:
             return 3
-        a, b = true_effect(PAIRS[name], TRUE_PAIRS_S, seed, TRUE_LEAD_S)
+        a, b = true_effect(PAIRS[name], TRUE_S, seed, TRUE_LEAD_S)
         found = {
             label: estimated_effect(
                 lived(
                     PAIRS[name],
                     design,
-                    round(TRUE_PAIRS_S / 2 / design.block_s),
+                    round(TRUE_S / 2 / design.block_s),
                     seed,
                     TRUE_LEAD_S,
                 )

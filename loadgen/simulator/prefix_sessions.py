@@ -20,7 +20,7 @@ class PrefixTraffic:
     prefix_blocks: int
     turns: float  # of a session, on average: each turn is the last with the same chance
     turn_blocks: int  # that a turn adds on average, one at least: the question and what was said
-    output_tokens: int  # on average, one at least
+    output_tokens: int  # on average, before the longest are cut to twice that; one at least
     think_s: float  # on average, before a turn that is not the first
     block_size: int
 
@@ -58,5 +58,5 @@ def sessions_for(traffic: PrefixTraffic, seconds: float, rng: random.Random) -> 
 
 
 def _geometric(mean: int, rng: random.Random) -> int:
-    """From 1 on, with this mean; four times the mean at most."""
-    return min(4 * mean, 1 + int(rng.expovariate(1.0) * (mean - 0.5)))
+    """From 1 on, with this mean but for the longest, which are cut to twice it."""
+    return min(2 * mean, 1 + int(rng.expovariate(1.0) * (mean - 0.5)))

@@ -25,11 +25,11 @@ from radixgate.policies.round_robin import RoundRobin
 BLOCK_SIZE = 256
 PLANT = Plant(
     workers=4,
-    kv_blocks=480,
-    believed_blocks=600,
+    kv_blocks=420,
+    believed_blocks=440,
     block_size=BLOCK_SIZE,
     engine=EngineModel(
-        step_s=0.010,
+        step_s=0.020,
         prefill_token_s=1 / 8_000,
         decode_row_s=0.0005,
         context_token_s=20e-9,
@@ -38,7 +38,7 @@ PLANT = Plant(
 )
 TRAFFIC = PrefixTraffic(
     sessions_per_s=1.6,
-    groups=60,
+    groups=40,
     zipf=0.9,
     prefix_blocks=12,
     turns=3.0,

@@ -1,0 +1,52 @@
+"""Switchbacks whose answer is known; benchmarks/experiments_check.py has many and long ones."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from radixgate.analysis.experiments.blocks import log_of
+from radixgate.analysis.experiments.findings import findings_of
+from radixgate.loadgen.simulator.switchback_trials import (
+    PAIRS,
+    Design,
+    estimated_effect,
+    lived,
+    true_effect,
+    try_alike,
+)
+
+RUNS = 20  # of each pair
+
+
+@pytest.mark.slow
+def test_arms_that_are_alike_are_called_different_by_the_naive_test_only() -> None:
+    design = Design(block_s=50.0, washout_s=10.0, hold_cap_s=25.0)
+    trials = [
+        try_alike(pair, design, 6, seed, lead_in_s=40.0)
+        for pair in PAIRS.values()
+        for seed in range(RUNS)
+    ]
+    most = stats.binom.ppf(0.995, len(trials), 0.05)
+    for metric in trials[0].p:
+        assert sum(trial.p[metric] <= 0.05 for trial in trials) <= most
+    assert sum(trial.naive_p <= 0.05 for trial in trials) > most
+    for factor in trials[0].covered:
+        assert sum(trial.covered[factor] for trial in trials) >= len(trials) - most
+        found = math.fsum(math.log(trial.recovered[factor]) for trial in trials) / len(trials)
+        assert found == pytest.approx(math.log(factor), abs=0.08)
+
+
+@pytest.mark.slow
+def test_the_effect_is_found_and_without_a_reset_it_is_not() -> None:
+    pair, seconds, lead_in_s = PAIRS["round_robin"], 960.0, 120.0
+    a, b = true_effect(pair, seconds, 3, lead_in_s)
+    sound = lived(pair, Design(120.0, 60.0, 30.0), 4, 3, lead_in_s)
+    shared = lived(pair, Design(120.0, 60.0, 30.0, resets_mirror=False), 4, 3, lead_in_s)
+    effect = b - a
+    assert effect < 0
+    off = [(estimated_effect(records) - effect) / effect for records in (sound, shared)]
+    assert abs(off[0]) < 0.20
+    assert off[1] < min(-0.10, off[0])
+    assert findings_of(log_of(sound)).valid
+    assert "the mirror was not reset" in " ".join(findings_of(log_of(shared)).warnings)
