@@ -135,8 +135,8 @@ def lived_blocks(log: Log) -> list[LivedBlock]:
 def pairs_of(log: Log) -> tuple[list[Pair], list[str]]:
     """Whole pairs to compare, and why the others are left out.
 
-    A pair is left out if one of its blocks did not run to its end, kept no request, or ran on two
-    versions of the weights.
+    A pair is left out if one of its blocks did not run to its end or kept no request, or if a
+    worker's weights changed within it.
     """
     a_name = log.declaration.arms[0].name
     by_pair: dict[int, list[LivedBlock]] = defaultdict(list)
@@ -151,12 +151,11 @@ def pairs_of(log: Log) -> tuple[list[Pair], list[str]]:
             dropped.append(f"pair {number}: not both of its blocks ran to their end")
             continue
         empty = [b for b in blocks if not b.kept(log.declaration.washout_s)]
-        mixed = [b for b in blocks if len(_weights(b, log.declaration.washout_s)) > 1]
+        mixed = _on_several_weights(blocks, log.declaration.washout_s)
         if empty:
             dropped.append(f"pair {number}: block {empty[0].index} kept no request")
         elif mixed:
-            versions = ", ".join(sorted(_weights(mixed[0], log.declaration.washout_s)))
-            dropped.append(f"pair {number}: block {mixed[0].index} ran on weights {versions}")
+            dropped.append(f"pair {number}: {mixed}")
         else:
             first, second = blocks
             a, b = (first, second) if first.arm == a_name else (second, first)
@@ -176,5 +175,14 @@ def outcomes(
     return found
 
 
-def _weights(block: LivedBlock, washout_s: float) -> set[str]:
-    return {r.weights for r in block.kept(washout_s) if r.weights is not None}
+def _on_several_weights(blocks: Sequence[LivedBlock], washout_s: float) -> str:
+    """Which worker did, and on which; empty: none."""
+    weights: dict[str, set[str]] = defaultdict(set)
+    for block in blocks:
+        for request in block.kept(washout_s):
+            if request.weights is not None and request.worker is not None:
+                weights[request.worker].add(request.weights)
+    for worker, versions in sorted(weights.items()):
+        if len(versions) > 1:
+            return f"worker {worker} ran on weights {', '.join(sorted(versions))}"
+    return ""

@@ -105,7 +105,8 @@ class BlockEvent(Line, frozen=True, tag="block"):
 class RequestLine(Line, frozen=True, tag="request"):
     """One request, written when it ended. It belongs to the block and arm of its dispatch."""
 
-    block: int  # -1: the experiment has no blocks
+    # -1: the experiment has no blocks, or this was sent while dispatch was held (as `washout`).
+    block: int
     arm: str
     washout: bool
     t_dispatch_s: float  # rejected: when it was turned away

@@ -95,14 +95,32 @@ def test_a_request_belongs_to_the_block_of_its_dispatch() -> None:
     )
 
 
-def test_a_block_on_two_versions_of_the_weights_is_left_out() -> None:
+def test_a_pair_in_which_the_weights_changed_is_left_out() -> None:
     records = lived()
     kept = [n for n, r in enumerate(records) if isinstance(r, RequestLine) and not r.washout]
     for place, version in ((kept[0], "7"), (kept[1], "8")):
-        records[place] = msgspec.structs.replace(records[place], weights=version)
+        records[place] = msgspec.structs.replace(records[place], weights=version, worker="w9")
     pairs, dropped = pairs_of(log(records))
     assert len(pairs) == 11
-    assert dropped == ["pair 0: block 0 ran on weights 7, 8"]
+    assert dropped == ["pair 0: worker w9 ran on weights 7, 8"]
+
+
+def test_workers_of_different_models_are_no_change_of_weights() -> None:
+    records = [
+        msgspec.structs.replace(r, weights=r.worker) if isinstance(r, RequestLine) else r
+        for r in lived()
+    ]
+    assert len(pairs_of(log(records))[0]) == 12
+
+
+def test_what_slips_through_a_hold_counts_for_nothing_and_is_no_fault() -> None:
+    slipped = line(100.5, block=-1, washout=True, ttft_s=60.0)
+    found = findings_of(log([*lived(), slipped]))
+    assert found.valid
+    assert "1 sent during holds" in str(found.checks)
+    assert found.metrics == findings_of(log(lived())).metrics
+    astray = line(100.5, block=-1, washout=False)
+    assert not findings_of(log([*lived(), astray])).valid
 
 
 @pytest.mark.slow
