@@ -13,6 +13,7 @@ from aiohttp import web
 from radixgate import __version__
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet, WorkerState
+from radixgate.gateway import openapi
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.admin_explain import ExplainRoutes
@@ -70,13 +71,15 @@ class Admin:
         )
         app.add_routes(
             [
+                web.get("/openapi.json", self.openapi),
                 web.get("/health", self.health),
                 web.get("/readiness", self.readiness),
                 web.get("/v1/models", self.models),
                 web.get("/get_model_info", self.model_info),
                 web.get("/get_server_info", self.server_info),
                 web.get("/metrics", self.exposition),
-                web.route("*", "/flush_cache", self.flush_cache),
+                web.get("/flush_cache", self.flush_cache),
+                web.post("/flush_cache", self.flush_cache),
                 web.post("/abort_request", self.abort_request),
             ]
         )
@@ -104,6 +107,9 @@ class Admin:
         return answer
 
     # ------------------------------------------------------------ how it is
+
+    async def openapi(self, request: web.Request) -> web.Response:
+        return json_answer(openapi.document())
 
     async def health(self, request: web.Request) -> web.Response:
         """The process lives; whether it can answer is /readiness."""

@@ -16,7 +16,7 @@ _ADD_FIELDS = frozenset(("url", "api_key", "worker_type", "labels"))
 _PUT_FIELDS = frozenset(("state", "labels"))
 _PAUSED = {"paused": True, "ready": False}
 _MOST_LABELS = 64
-_LONGEST_LABEL = 256
+_LONGEST_LABEL = 128  # characters of its name, and of its value
 
 
 class WorkerRoutes:
@@ -126,9 +126,9 @@ def _labels(order: Fields) -> Mapping[str, str] | None:
         return None
     labels: dict[str, str] = {}
     for name, value in given.items():
-        if not isinstance(value, str) or len(name) + len(value) > _LONGEST_LABEL:
+        if not isinstance(value, str) or max(len(name), len(value)) > _LONGEST_LABEL:
             raise RequestError(
-                f"labels.{name:.50} must be a text of at most {_LONGEST_LABEL} characters",
+                f"labels.{name:.50} must be a text, and both at most {_LONGEST_LABEL} characters",
                 param="labels",
             )
         labels[name] = value

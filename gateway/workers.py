@@ -10,7 +10,7 @@ import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from radixgate.errors import RequestError, WorkerFailed, WorkerUnreachable
+from radixgate.errors import Conflict, RequestError, WorkerFailed, WorkerUnreachable
 from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.health import HealthRule
@@ -67,16 +67,19 @@ class Workers:
         return self.roster.find(name)
 
     def add(self, url: str, api_key: str | None = None) -> Member:
-        """Add by URL; one that is there already is returned as it is. Raises RequestError."""
+        """Add by URL; one that is there already is returned as it is.
+
+        Raises RequestError if it is no URL, and Conflict if it is there with another key or scheme.
+        """
         address = self.roster.address(url)
         member = self.roster.get(address.id)
         if member is not None and member.address != address:
-            raise RequestError(
+            raise Conflict(
                 f"{address.id} is a worker already, as {member.address.url}", param="url"
             )
         if member is not None and member.leaving is None:
             if api_key is not None and not _same_key(api_key, member.api_key):
-                raise RequestError(
+                raise Conflict(
                     f"{address.id} is a worker already, with another key or none: remove it first",
                     param="api_key",
                 )

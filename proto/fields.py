@@ -120,13 +120,15 @@ def as_token_ids(values: list[object], where: str) -> "array[int]":
             raise TypeError
         return array("I", values)  # type: ignore[arg-type]  # checked by array itself
     except (TypeError, OverflowError):
-        for place, value in enumerate(values):
-            if type(value) is not int or not 0 <= value <= MAX_TOKEN_ID:
-                raise RequestError(
-                    f"{where}[{place}] must be a token id, not {value!r:.40}",
-                    param=f"{where}[{place}]",
-                ) from None
-        raise
+        return array("I", [_token_id(value, f"{where}[{at}]") for at, value in enumerate(values)])
+
+
+def _token_id(value: object, where: str) -> int:
+    """JSON knows one kind of number: 5.0 is 5."""
+    number = int(value) if type(value) is float and value.is_integer() else value
+    if type(number) is not int or not 0 <= number <= MAX_TOKEN_ID:
+        raise RequestError(f"{where} must be a token id, not {value!r:.40}", param=where)
+    return number
 
 
 def is_number(value: object) -> bool:

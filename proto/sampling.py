@@ -57,7 +57,7 @@ class SamplingParams:
         return self.temperature == 0.0 or self.top_k == 1
 
     def _check_ranges(self) -> None:
-        for name, low, high in _RANGES:
+        for name, low, high in RANGES:
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise RequestError(
@@ -89,7 +89,7 @@ class SamplingParams:
                 )
 
 
-_RANGES: tuple[tuple[str, float, float], ...] = (
+RANGES: tuple[tuple[str, float, float], ...] = (
     ("temperature", 0.0, 100.0),
     ("top_p", 0.0, 1.0),
     ("min_p", 0.0, 1.0),

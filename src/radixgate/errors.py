@@ -61,6 +61,12 @@ class PayloadTooLarge(RequestError):
     status = 413
 
 
+class Conflict(RequestError):
+    """What is asked for does not fit with what is there."""
+
+    status = 409
+
+
 class DuplicateRequest(RequestError):
     """A live request already has this rid; a finished one's may be used again."""
 

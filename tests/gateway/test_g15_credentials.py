@@ -196,7 +196,7 @@ async def test_keys_are_never_shown(caplog: pytest.LogCaptureFixture) -> None:
         shown = [await gateway.post("/workers", body, key)]
         await gateway.ready(1)
         shown.append(await gateway.post("/workers", {**body, "api_key": "OTHER-SECRET"}, key))
-        assert (shown[1].status, shown[1].json["error"]["param"]) == (400, "api_key")
+        assert (shown[1].status, shown[1].json["error"]["param"]) == (409, "api_key")
         shown += [await gateway.get(path, key) for path in ("/workers", "/metrics")]
         shown.append(await gateway.post(CHAT, chat_body(), key + "x"))
         worker.script = lambda request: json_answer({}, 401)
