@@ -1,7 +1,7 @@
 """The one loader: defaults, environment, YAML file, `--set` and flags, the last one wins."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,8 @@ class Settings:
     sections: Mapping[str, object]  # by section name
     # Of sections that hold entries by name: name -> config, in the order given.
     named: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    # The same command line with files as they are by then; raises as `load`. None: made by hand.
+    again: "Callable[[], Settings] | None" = None
 
     def of(self, config: type[Config]) -> Config:
         """The section of this class. Raises TypeError if the command has none."""
@@ -65,6 +67,7 @@ def load(
             section: _entries(section, config, values[section])
             for section, config in command.named.items()
         },
+        again=lambda: load(command, argv, environ),
     )
 
 

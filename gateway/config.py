@@ -41,6 +41,9 @@ class GatewayConfig:
     worker_urls: tuple[str, ...] = knob(
         (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
     )
+    workers_file: str | None = knob(
+        None, help="YAML file of further workers, each with its url, api_key and labels"
+    )
     policy: str = knob(
         DEFAULT_POLICY,
         help=f"how a worker is chosen for a request: {', '.join(POLICIES)}; or by a policy that an "

@@ -9,8 +9,12 @@ from radixgate.gateway.door import Door, Listening
 from radixgate.gateway.headquarters import Headquarters
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.observers import Observers
+from radixgate.gateway.own_policy import own_policy
+from radixgate.gateway.reloading import Adoption, Reloading
 from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.settings import GatewaySettings
 from radixgate.policies.base import Policy
+from radixgate.policies.registry import PolicyConfigs
 
 
 class Gateway:
@@ -29,6 +33,7 @@ class Gateway:
         self._config = config
         self._rules = rules
         self._clock = clock
+        self._rng = rng
         first = Rules(config, rules, KeyRing.of(rules.access))
         self.headquarters = Headquarters(first, policy, clock, rng)
         self._observers = observers
@@ -38,6 +43,8 @@ class Gateway:
         path = self.headquarters.path
         self.fleet, self.choice, self.metrics = path.fleet, path.choice, path.metrics
         self.door: Door | None = None  # None: not started
+        settings = GatewaySettings(config, PolicyConfigs(), rules)
+        self.reloading = Reloading(settings, self._adopt, self.workers)
 
     @property
     def port(self) -> int:
@@ -50,17 +57,16 @@ class Gateway:
         Raises ConfigError if the address cannot be had or a worker's URL is none.
         """
         config = self._config
-        make_admin = await self.headquarters.open()
+        make_admin = await self.headquarters.open(self.reloading.routes())
         listening = Listening(config.host, config.port, config.max_payload_size)
         door = Door(self.headquarters.path, self._rules.headers, make_admin, listening, self._clock)
         self.door = door
         try:
             await door.open()
+            self.reloading.begin()
         except BaseException:
             await self.stop()
             raise
-        for url in config.worker_urls:
-            self.workers.add(url)
 
     async def drain(self) -> None:
         """Accept nothing more and let running answers end, for at most the grace time."""
@@ -76,6 +82,21 @@ class Gateway:
         await self.headquarters.close()
         if self._observers is not None:
             self._observers.close()
+
+    async def _adopt(self, adoption: Adoption) -> None:
+        """Raises ConfigError if the policy cannot be made; nothing has changed then."""
+        settings = adoption.settings
+        own = None
+        if adoption.change.policy:
+            own = own_policy(settings.config.policy, settings.policies, self._clock, self._rng)
+        ring = KeyRing.made(settings.rules.access, adoption.keys)
+        rules = Rules(settings.config, settings.rules, ring)
+        self.headquarters.apply(rules, None if own is None else own.policy)
+        if self.door is not None:
+            self.door.renew()
+        if own is not None and self._observers is not None:
+            self._observers.began(own.rule)
+        self._config = settings.config
 
     def reopen_logs(self) -> None:
         """Their files may have been moved away."""

@@ -26,6 +26,8 @@ from radixgate.gateway.followed_workers import FollowedWorkers
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metric_families import families_of
+from radixgate.gateway.observers import Observers
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.process_channel import Channel, child_end
 from radixgate.gateway.process_messages import (
     Aborted,
@@ -51,7 +53,6 @@ from radixgate.gateway.process_share import keys_share, share_of
 from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.roster import Roster
 from radixgate.gateway.spare_collector import spare_collector
-from radixgate.policies.registry import make_policy
 
 ADMIN_SOCKET = "admin.sock"
 CHILDREN_SOCKET = "children.sock"
@@ -76,12 +77,15 @@ class ChildProcess:
         self._siblings = Siblings(setup.index, self._on_news)
         keys = keys_share(setup.keys, config.processes)
         rules = Rules(config, settings.rules, KeyRing.made(settings.rules.access, keys))
-        policy = make_policy(config.policy, self._clock, self._rng, settings.policies)
-        self._path = DataPath(rules, policy, self._clock, self._rng, config.processes)
+        own = own_policy(config.policy, settings.policies, self._clock, self._rng)
+        self._path = DataPath(rules, own.policy, self._clock, self._rng, config.processes)
         self._siblings.open(self._path.fleet)
         roster = Roster(self._path.fleet, self._path.factories, self._path.choice)
         self._workers = FollowedWorkers(roster, HealthRule.of(config), channel.send)
         self._path.serve(self._workers, rules)
+        aims_s = settings.policies.slo.aims_s
+        self.observers = Observers(settings.rules.observe, own.rule, self._clock, aims_s)
+        self._path.observe(self.observers)
         at = Listening(config.host, config.port, config.max_payload_size, shared=True)
         socket = str(Path(directory, ADMIN_SOCKET))
         self._door = Door(
@@ -128,6 +132,7 @@ class ChildProcess:
         for member in self._workers.roster.members():
             self._workers.roster.drop(member)
         await asyncio.sleep(0)
+        self.observers.close()
 
     # ------------------------------------------------------------ orders
 
@@ -146,10 +151,12 @@ class ChildProcess:
         config, self._config = settings.config, settings.config
         keys = keys_share(order.keys, config.processes)
         rules = Rules(config, settings.rules, KeyRing.made(settings.rules.access, keys))
-        policy = None
+        own = None
         if order.policy_changed:
-            policy = make_policy(config.policy, self._clock, self._rng, settings.policies)
-        self._path.apply(rules, policy)
+            own = own_policy(config.policy, settings.policies, self._clock, self._rng)
+        self._path.apply(rules, None if own is None else own.policy)
+        if own is not None:
+            self.observers.began(own.rule)
         self._workers.rule = HealthRule.of(config)
         self._door.renew()
 
@@ -213,7 +220,8 @@ async def _run(directory: str, index: int) -> int:
             made.set_result(ChildProcess(_first(message), channel, directory))
 
     # Whoever wants to end the gateway speaks to the parent.
-    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, lambda: None)
     path = str(Path(directory, CHILDREN_SOCKET))
     _, channel = await loop.create_unix_connection(
         lambda: child_end(on_message, lambda _: lost.set()), path
@@ -225,6 +233,7 @@ async def _run(directory: str, index: int) -> int:
         return 1
     child = made.result()
     loop.add_signal_handler(signal.SIGTERM, lambda: child.obey(Drain()))
+    loop.add_signal_handler(signal.SIGHUP, child.observers.reopen)
     drained = asyncio.ensure_future(child.drained.wait())
     await asyncio.wait((ended, drained), return_when=asyncio.FIRST_COMPLETED)
     await child.stop()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from radixgate import die_with_parent
 from radixgate.clock import Clock
-from radixgate.errors import ConfigError, ProcessFailed
+from radixgate.errors import ProcessFailed
 from radixgate.fleet.fleet import WorkerState
 from radixgate.fleet.siblings import Siblings
 from radixgate.gateway.abort_order import AbortOrder
@@ -25,9 +25,11 @@ from radixgate.gateway.headquarters import Headquarters
 from radixgate.gateway.key_ring import KeyRing, keys_of
 from radixgate.gateway.keys_file import KeyEntry
 from radixgate.gateway.metric_families import about_workers, exposition, families_of
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.process_channel import parent_end
 from radixgate.gateway.process_child import ADMIN_SOCKET, CHILDREN_SOCKET
 from radixgate.gateway.process_messages import (
+    Adopt,
     Drain,
     Open,
     SetUp,
@@ -38,6 +40,8 @@ from radixgate.gateway.process_messages import (
 )
 from radixgate.gateway.process_share import check_shares
 from radixgate.gateway.reached import Reached, merged
+from radixgate.gateway.reloading import Adoption, Reloading
+from radixgate.gateway.reserved_port import reserve
 from radixgate.gateway.roster import UP, Member, state_of
 from radixgate.gateway.settings import GatewaySettings
 from radixgate.gateway.worker_handle import OrderResult
@@ -77,6 +81,8 @@ class ParentGateway:
             on_check_soon=self.headquarters.workers.check_soon,
             on_standing=self._on_standing,
         )
+        self._clock, self._rng = clock, rng
+        self.reloading = Reloading(settings, self._adopt, self.headquarters.workers)
         self._directory = ""
         self._reserved: socket.socket | None = None
         self._server: asyncio.AbstractServer | None = None
@@ -90,7 +96,8 @@ class ParentGateway:
     async def start(self) -> None:
         """Returns when every child listens. Raises ConfigError, or ProcessFailed if one cannot."""
         config = self._settings.config
-        self._reserve(config.host, config.port)
+        self._reserved = reserve(config.host, config.port)
+        self.port = self._reserved.getsockname()[1]
         workers, admin = self.headquarters.workers, self.headquarters.admin
         workers.roster.watch = self
         workers.before_ready = self._everywhere
@@ -104,13 +111,12 @@ class ParentGateway:
         try:
             # Readable and searchable by its owner alone: that is what admits to the sockets.
             self._directory = tempfile.mkdtemp(prefix="radixgate-")
-            make_admin = await self.headquarters.open()
+            make_admin = await self.headquarters.open(self.reloading.routes())
             self._admin_server = await loop.create_unix_server(make_admin, self._path(ADMIN_SOCKET))
             self._server = await loop.create_unix_server(
                 lambda: parent_end(self._crew.heard, self._crew.lost), self._path(CHILDREN_SOCKET)
             )
-            for url in config.worker_urls:
-                workers.add(url)
+            self.reloading.begin()
             self._keeping = [
                 loop.create_task(self._keep(index)) for index in range(config.processes)
             ]
@@ -130,6 +136,12 @@ class ParentGateway:
         if ends:
             await asyncio.wait(ends, timeout=grace_s)
 
+    def reopen_logs(self) -> None:
+        """Each child's files may have been moved away."""
+        for child in self._children.values():
+            if child.returncode is None:
+                child.send_signal(signal.SIGHUP)
+
     async def stop(self) -> None:
         """End the children that still run, and free everything."""
         self._ending = True
@@ -148,6 +160,21 @@ class ParentGateway:
         await self.headquarters.close()
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
+
+    async def _adopt(self, adoption: Adoption) -> None:
+        """Raises ConfigError if the policy cannot be made; nothing has changed then."""
+        settings, changed = adoption.settings, adoption.change.policy
+        own = None
+        if changed:
+            own = own_policy(settings.config.policy, settings.policies, self._clock, self._rng)
+        ring = KeyRing.made(settings.rules.access, adoption.keys)
+        rules = Rules(settings.config, settings.rules, ring)
+        self.headquarters.apply(rules, None if own is None else own.policy)
+        self._settings, self._keys = settings, adoption.keys
+        here = replace(settings, config=replace(settings.config, port=self.port))
+        keys = list(adoption.keys)
+        self._crew.order(lambda seq: Adopt(seq, here, keys, changed))
+        await self._crew.settled()
 
     # ------------------------------------------------------------ children
 
@@ -243,25 +270,6 @@ class ParentGateway:
         answers = await self._crew.abort(order)
         parts = [{one.worker_id: _result(one) for one in answer.results} for answer in answers]
         return Reached(sum(answer.held for answer in answers), merged(*parts))
-
-    # ------------------------------------------------------------ the address
-
-    def _reserve(self, host: str, port: int) -> None:
-        """Take the port, for children to share. Raises ConfigError if somebody has it."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
-                # Without sharing, or another gateway's port would be taken for ours.
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind((host, port))
-            reserved = socket.socket(family, socket.SOCK_STREAM)
-            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            reserved.bind((host, port))
-        except OSError as exc:
-            raise ConfigError(f"cannot listen on {host}:{port}: {exc}") from exc
-        self._reserved = reserved
-        self.port = reserved.getsockname()[1]
 
     def _path(self, name: str) -> str:
         return str(Path(self._directory, name))

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import random
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import uvloop
@@ -12,11 +14,14 @@ from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.observers import Observers, check
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.process_parent import ParentGateway
-from radixgate.gateway.rules import NO_RULES, GatewayRules, warn_if_open
+from radixgate.gateway.reloading import Reloading
+from radixgate.gateway.rules import warn_if_open
 from radixgate.gateway.settings import GatewaySettings
 from radixgate.gateway.spare_collector import spare_collector
-from radixgate.policies.registry import PolicyConfigs, check_thresholds, make_policy
+from radixgate.policies.registry import effective_policy
 from radixgate.ready_lines import gateway_ready
 
 
@@ -26,33 +31,45 @@ class Served(Protocol):
     @property
     def port(self) -> int: ...
 
+    @property
+    def reloading(self) -> Reloading: ...
+
     async def start(self) -> None: ...
 
     async def drain(self) -> None: ...
 
+    def reopen_logs(self) -> None: ...
+
     async def stop(self) -> None: ...
 
 
-def run_gateway(
-    config: GatewayConfig, policies: PolicyConfigs | None = None, rules: GatewayRules = NO_RULES
-) -> int:
+def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]) -> int:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends at once. The exit code.
 
-    Raises ConfigError if the settings cannot work.
+    `reread`: the settings as they are given by then. Raises ConfigError if they cannot work.
     """
+    settings = _effective(settings)
+    config, policies, rules = settings.config, settings.policies, settings.rules
     rng = random.Random(config.seed)
     clock = SystemClock()
-    policies = policies or PolicyConfigs()
-    check_thresholds(config.policy, policies)
-    policy = make_policy(config.policy, clock, rng, policies)
+    own = own_policy(config.policy, policies, clock, rng)
     gateway: Served
     if config.processes > 1:
-        settings = GatewaySettings(config, policies, rules)
-        gateway = ParentGateway(settings, policy, clock, rng)
+        # Who decides and answers is a child; here it is only seen that it can be told of.
+        check(rules.observe)
+        gateway = ParentGateway(settings, own.policy, clock, rng)
     else:
-        gateway = Gateway(config, policy, clock, rng, rules)
+        observers = Observers(rules.observe, own.rule, clock, policies.slo.aims_s)
+        gateway = Gateway(config, own.policy, clock, rng, rules, observers)
+    gateway.reloading.read_by(settings, lambda: _effective(reread()))
     warn_if_open(config.host, rules.access)
     return uvloop.run(_serve(gateway, config))
+
+
+def _effective(settings: GatewaySettings) -> GatewaySettings:
+    """With the policy that really chooses. Raises ConfigError."""
+    policy = effective_policy(settings.config.policy, settings.policies)
+    return replace(settings, config=replace(settings.config, policy=policy))
 
 
 async def _serve(gateway: Served, config: GatewayConfig) -> int:
@@ -65,6 +82,15 @@ async def _serve(gateway: Served, config: GatewayConfig) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    reloads: set[asyncio.Task[None]] = set()
+
+    def on_hangup() -> None:
+        gateway.reopen_logs()
+        reload = loop.create_task(gateway.reloading.reload_by_signal())
+        reloads.add(reload)
+        reload.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, on_hangup)
     try:
         await gateway.start()
     except RequestError as error:

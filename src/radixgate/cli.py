@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from radixgate import log
 from radixgate.configs.command import Command
@@ -11,11 +11,16 @@ from radixgate.errors import ConfigError, RadixgateError
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.experiments.config import (
+    ExperimentLogConfig,
+    LiveExperimentConfig,
+)
 from radixgate.gateway.header_rules import HeaderConfig
 from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.observe_config import ObserveConfig
+from radixgate.gateway.read_settings import gateway_settings, read_again
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.gateway.reliability_config import ReliabilityConfig
-from radixgate.gateway.rules import GatewayRules
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.compare.config import CompareConfig
@@ -58,14 +63,7 @@ def _worker(settings: Settings) -> int:
 def _gateway(settings: Settings) -> int:
     from radixgate.gateway.serve import run_gateway
 
-    rules = GatewayRules(
-        settings.of(AccessConfig),
-        settings.of(LimitsConfig),
-        settings.of(ReliabilityConfig),
-        replace(settings.of(FleetConfig), mirror=settings.of(MirrorConfig)),
-        settings.of(HeaderConfig),
-    )
-    return run_gateway(settings.of(GatewayConfig), policy_configs(settings), rules)
+    return run_gateway(gateway_settings(settings), lambda: read_again(settings))
 
 
 def _bench(settings: Settings) -> int:
@@ -160,9 +158,12 @@ ENTRIES: Mapping[str, Entry] = {
                     "reliability": ReliabilityConfig,
                     "fleet": FleetConfig,
                     "mirror": MirrorConfig,
+                    "observe": ObserveConfig,
+                    "experiment_log": ExperimentLogConfig,
                     **POLICY_SECTIONS,
                 },
                 GATEWAY_REFUSED,
+                named={"experiments": LiveExperimentConfig},
             ),
             _gateway,
         ),

@@ -1,76 +1,19 @@
 """A gateway of two processes over scripted workers answers as one process does."""
 
 import asyncio
-import re
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from radixgate.ready_lines import GATEWAY_READY
-from raw_client import Answer, RawClient, ask, request
+from gateway_processes import processes
+from raw_client import RawClient, ask, request
 from scripted_worker import ScriptedWorker, events, sse_end, sse_head
 from small_gateway import CHAT, chat_body
 from until import until
 
 pytestmark = pytest.mark.slow
-
-
-class Processes:
-    """A started gateway and its children."""
-
-    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
-        self.process = process
-        self.port = port
-
-    async def get(self, path: str) -> Answer:
-        return await ask(self.port, request(path, method="GET"))
-
-    async def post(self, path: str, body: object) -> Answer:
-        return await ask(self.port, request(path, body))
-
-    async def chat(self, text: str) -> Answer:
-        return await self.post(CHAT, chat_body(text))
-
-    async def ready(self, workers: int) -> None:
-        async with asyncio.timeout(20):
-            while (await self.get("/readiness")).json["ready_workers"] != workers:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-
-    async def metric(self, name: str) -> float:
-        text = (await self.get("/metrics")).body.decode()
-        values = [line.rsplit(" ", 1)[1] for line in text.splitlines() if line.startswith(name)]
-        return sum(map(float, values))
-
-    def children(self) -> list[int]:
-        """Their process ids."""
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(word) for word in path.read_text().split()]
-
-
-@asynccontextmanager
-async def processes(*flags: str, count: int = 2) -> AsyncIterator[Processes]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0"),
-        *("--processes", str(count), "--health-check-interval-secs", "0.1", *flags),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(60):
-            line = (await process.stdout.readline()).decode()
-        ready = re.match(GATEWAY_READY, line)
-        assert ready, line
-        yield Processes(process, int(ready["url"].rsplit(":", 1)[1]))
-    finally:
-        if process.returncode is None:
-            process.kill()
-        # To the end of the output, which the children share: then they are gone as well.
-        await process.communicate()
 
 
 def gone(pid: int) -> bool:
@@ -82,39 +25,45 @@ def gone(pid: int) -> bool:
 
 
 async def test_every_request_is_counted_once_and_every_admin_call_answers() -> None:
-    async with ScriptedWorker() as one, ScriptedWorker() as two:
-        async with processes("--worker-urls", one.url, two.url) as served:
-            await served.ready(2)
-            answers = await asyncio.gather(*(served.chat(f"question {n}") for n in range(40)))
-            assert [answer.status for answer in answers] == [200] * 40
-            assert len(one.requests) + len(two.requests) >= 40
-            assert await served.metric('radixgate_requests_total{outcome="ok"}') == 40
-            assert await served.metric("radixgate_request_duration_seconds_count") == 40
-            assert await served.metric("radixgate_in_flight") == 0
-            rows = (await served.get("/workers")).json["workers"]
-            assert sorted(row["id"] for row in rows) == sorted((one.url[7:], two.url[7:]))
-            assert (await served.get("/v1/models")).json["data"][0]["id"] == "toy"
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        processes("--worker-urls", one.url, two.url) as served,
+    ):
+        await served.ready(2)
+        answers = await asyncio.gather(*(served.chat(f"question {n}") for n in range(40)))
+        assert [answer.status for answer in answers] == [200] * 40
+        assert len(one.requests) + len(two.requests) >= 40
+        assert await served.metric('radixgate_requests_total{outcome="ok"}') == 40
+        assert await served.metric("radixgate_request_duration_seconds_count") == 40
+        assert await served.metric("radixgate_in_flight") == 0
+        rows = (await served.get("/workers")).json["workers"]
+        assert sorted(row["id"] for row in rows) == sorted((one.url[7:], two.url[7:]))
+        assert (await served.get("/v1/models")).json["data"][0]["id"] == "toy"
 
 
 async def test_what_an_admin_orders_holds_at_every_process_when_it_is_answered() -> None:
-    async with ScriptedWorker() as one, ScriptedWorker() as two:
-        async with processes("--worker-urls", one.url) as served:
-            await served.ready(1)
-            added = await served.post("/workers", {"url": two.url})
-            assert added.status == 200
-            await served.ready(2)
-            paused = await ask(
-                served.port,
-                request(f"/workers/{one.url[7:]}", {"state": "paused"}, method="PUT"),
-            )
-            assert paused.json["state"] == "paused"
-            before = len(one.requests)
-            answers = await asyncio.gather(*(served.chat(f"paused {n}") for n in range(30)))
-            assert [answer.status for answer in answers] == [200] * 30
-            assert len(one.requests) == before
-            removed = await ask(served.port, request(f"/workers/{one.url[7:]}", method="DELETE"))
-            assert removed.json["state"] == "removed"
-            assert len((await served.get("/workers")).json["workers"]) == 1
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        processes("--worker-urls", one.url) as served,
+    ):
+        await served.ready(1)
+        added = await served.post("/workers", {"url": two.url})
+        assert added.status == 200
+        await served.ready(2)
+        paused = await ask(
+            served.port,
+            request(f"/workers/{one.url[7:]}", {"state": "paused"}, method="PUT"),
+        )
+        assert paused.json["state"] == "paused"
+        before = len(one.requests)
+        answers = await asyncio.gather(*(served.chat(f"paused {n}") for n in range(30)))
+        assert [answer.status for answer in answers] == [200] * 30
+        assert len(one.requests) == before
+        removed = await ask(served.port, request(f"/workers/{one.url[7:]}", method="DELETE"))
+        assert removed.json["state"] == "removed"
+        assert len((await served.get("/workers")).json["workers"]) == 1
 
 
 async def test_a_process_that_is_killed_is_replaced_and_its_counts_stay() -> None:

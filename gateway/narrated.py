@@ -1,0 +1,64 @@
+"""Requests that are told of: begun like any other, and listened to on both sides."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import msgspec
+
+from radixgate.gateway.attempt import Attempt, Downstream
+from radixgate.gateway.caller import ANYONE, Caller
+from radixgate.gateway.core import Core
+from radixgate.gateway.detour import Detour
+from radixgate.gateway.forwarder import Forwarder
+from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.story import Story, Teller, ToldChoice
+
+
+class Opening(Protocol):
+    """Looks at a story before its request is read."""
+
+    def open(self, story: Story) -> RequestHead:
+        """The head that workers are to see."""
+        ...
+
+
+class NarratedForwarder(Forwarder):
+    """Requests have a story each. About 10 us a request, and what is told."""
+
+    def __init__(
+        self,
+        core: Core,
+        detour: Detour | None,
+        tellers: Sequence[Teller],
+        opening: Opening | None = None,
+    ) -> None:
+        super().__init__(core, detour)
+        self._tellers = tuple(tellers)
+        self._opening = opening
+
+    def generate(
+        self,
+        head: RequestHead,
+        body: bytes,
+        downstream: Downstream,
+        caller: Caller = ANYONE,
+        arrived_at: float | None = None,
+    ) -> Attempt:
+        """As `Forwarder.generate`."""
+        story = self._story(head, downstream, caller, arrived_at)
+        core = replace(self._core, choice=ToldChoice(self._core.choice, story))
+        plain = Forwarder(core, self._detour)
+        story.runs(plain.generate(story.head, body, story, caller, arrived_at))
+        return story
+
+    def _story(
+        self, head: RequestHead, downstream: Downstream, caller: Caller, arrived_at: float | None
+    ) -> Story:
+        if head.request_id is None:
+            head = msgspec.structs.replace(head, request_id=self._core.request_ids.make())
+        story = Story(self._tellers, self._core.clock, head, downstream, arrived_at)
+        story.tenant = caller.tenant
+        if self._opening is not None:
+            story.head = self._opening.open(story)
+        return story

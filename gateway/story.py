@@ -1,0 +1,224 @@
+"""One request as it is told afterwards: when it did what, where it went, and how it ended."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from radixgate.clock import Clock
+from radixgate.errors import RadixgateError
+from radixgate.fleet.fleet import Ask, Lease, Outcome
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.chooser import Chooser
+from radixgate.gateway.first_token import FirstToken
+from radixgate.gateway.hop_headers import find
+from radixgate.gateway.metrics import FinalOutcome
+from radixgate.gateway.request_head import RequestHead
+
+_EVENT_STREAM = b"text/event-stream"
+# Refused because nobody could take it now.
+_REJECTED = (429, 503)
+
+
+class Span(Protocol):
+    """What tracing keeps with a story."""
+
+    def is_recording(self) -> bool:
+        """Somebody will see it."""
+        ...
+
+
+class Teller(Protocol):
+    """Makes something of stories: a line, spans."""
+
+    def tell(self, story: "Story") -> None:
+        """It is over. Called once a request, on the loop; raises nothing."""
+        ...
+
+
+class Told:
+    """One attempt of a request."""
+
+    __slots__ = ("chosen_at", "ended_at", "lease", "outcome")
+
+    def __init__(self, lease: Lease, chosen_at: float) -> None:
+        self.lease = lease
+        self.chosen_at = chosen_at
+        self.ended_at: float | None = None  # None: it runs
+        self.outcome: Outcome | None = None
+
+
+class Story:
+    """An `Attempt` to what is before the core, and its `Downstream`: it passes on, and listens.
+
+    Times are the clock's. None stands for what never came to be.
+    """
+
+    __slots__ = (
+        "_attempt",
+        "_client",
+        "_clock",
+        "_first",
+        "_over",
+        "_paused",
+        "_tellers",
+        "arrived_at",
+        "ask",
+        "asked_at",
+        "attempts",
+        "began_at",
+        "caller_left",
+        "counts",
+        "ended_at",
+        "first_token_at",
+        "head",
+        "request_id",
+        "span",
+        "status",
+        "streams",
+        "tenant",
+    )
+
+    def __init__(
+        self,
+        tellers: Sequence[Teller],
+        clock: Clock,
+        head: RequestHead,
+        client: Downstream,
+        arrived_at: float | None,
+    ) -> None:
+        """`arrived_at`: before it waited for a place; None: it did not wait."""
+        self._tellers = tellers
+        self._clock = clock
+        self._client = client
+        self._attempt: Attempt | None = None
+        self._paused = False
+        self._over = False
+        self._first = FirstToken()
+        self.head = head
+        self.request_id = head.request_id or ""
+        self.tenant: str | None = None
+        self.span: Span | None = None  # None: it is not traced
+        self.began_at = clock.now()
+        self.arrived_at = self.began_at if arrived_at is None else arrived_at
+        self.asked_at: float | None = None  # its prompt was read; a worker is to be chosen
+        self.ask: Ask | None = None
+        self.attempts: list[Told] = []
+        self.first_token_at: float | None = None
+        self.ended_at: float | None = None
+        self.status = 0  # 0: no answer began
+        self.streams = False
+        self.counts: AnswerCounts | None = None
+        self.caller_left = False
+
+    @property
+    def outcome(self) -> FinalOutcome:
+        """As `radixgate_requests_total` counts it."""
+        if self.caller_left:
+            return FinalOutcome.CLIENT_DISCONNECT
+        last = self.attempts[-1].outcome if self.attempts else None
+        if 0 < self.status < 400:
+            return FinalOutcome.UPSTREAM_ERROR if last is Outcome.FAILED else FinalOutcome.OK
+        if not self.attempts and self.status in _REJECTED:
+            return FinalOutcome.REJECTED
+        return FinalOutcome.CLIENT_ERROR if 0 < self.status < 500 else FinalOutcome.UPSTREAM_ERROR
+
+    def runs(self, attempt: Attempt) -> None:
+        """It has been begun; callbacks may have come before this."""
+        if self._over:
+            return
+        self._attempt = attempt
+        if self._paused:
+            attempt.pause()
+
+    # ------------------------------------------------------------ from the choice of workers
+
+    def asked(self, ask: Ask) -> None:
+        if self.ask is None:
+            self.ask, self.asked_at = ask, self._clock.now()
+
+    def leased(self, lease: Lease) -> None:
+        self.attempts.append(Told(lease, self._clock.now()))
+
+    def attempt_ended(self, lease: Lease, outcome: Outcome) -> None:
+        for told in self.attempts:
+            if told.lease is lease:
+                told.ended_at, told.outcome = self._clock.now(), outcome
+
+    # ------------------------------------------------------------ from the front door
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._attempt is not None:
+            self._attempt.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._attempt is not None:
+            self._attempt.resume()
+
+    def cancel(self) -> None:
+        if self._over:
+            return
+        if self._attempt is not None:
+            self.counts = self._attempt.delivered()
+            self._attempt.cancel()
+        self.caller_left = True
+        self._end()
+
+    def delivered(self) -> AnswerCounts | None:
+        return None if self._attempt is None else self._attempt.delivered()
+
+    # ------------------------------------------------------------ from the core
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        self.status = status
+        kind = find(headers, b"content-type") or b""
+        self.streams = kind.lower().startswith(_EVENT_STREAM)
+        self._client.on_head(status, headers)
+
+    def on_body(self, data: bytes) -> None:
+        if self.first_token_at is None and self.status < 400 and self._brings_output(data):
+            self.first_token_at = self._clock.now()
+        self._client.on_body(data)
+
+    def _brings_output(self, data: bytes) -> bool:
+        """Of a whole answer, the first piece does."""
+        return not self.streams or self._first.feed(data)
+
+    def on_end(self, counts: AnswerCounts | None) -> None:
+        self.counts = counts
+        self._end()
+        self._client.on_end(counts)
+
+    def on_failure(self, error: RadixgateError) -> None:
+        self._end()
+        self._client.on_failure(error)
+
+    def _end(self) -> None:
+        self._over = True
+        self.ended_at = self._clock.now()
+        for teller in self._tellers:
+            teller.tell(self)
+
+
+class ToldChoice:
+    """A `Chooser` that tells a story what was asked, leased and ended."""
+
+    __slots__ = ("_choice", "_story")
+
+    def __init__(self, choice: Chooser, story: Story) -> None:
+        self._choice = choice
+        self._story = story
+
+    def lease(self, ask: Ask, tried: Sequence[str], *, own_only: bool) -> Lease:
+        """As the choice it stands before."""
+        self._story.asked(ask)
+        lease = self._choice.lease(ask, tried, own_only=own_only)
+        self._story.leased(lease)
+        return lease
+
+    def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
+        self._choice.ended(lease, outcome, busy=busy)
+        self._story.attempt_ended(lease, outcome)
+
+    def rest(self, worker_id: str, seconds: float) -> None:
+        self._choice.rest(worker_id, seconds)

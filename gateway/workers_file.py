@@ -1,0 +1,81 @@
+"""The file of workers: who is in the fleet besides what the flags name, read again on a reload.
+
+workers:
+  - url: grpc://10.0.0.7:30001
+  - url: http://10.0.0.8:30000
+    api_key: a-key-of-that-worker
+    labels: {zone: b}
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from radixgate.errors import ConfigError, RequestError
+from radixgate.gateway.access_config import check_key
+from radixgate.gateway.roster import Roster
+
+_MOST_LABELS = 64
+_Text = Annotated[str, Meta(max_length=128)]
+
+
+class WorkerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker of the file."""
+
+    url: Annotated[str, Meta(min_length=1)]
+    api_key: str | None = None
+    labels: Annotated[dict[_Text, _Text], Meta(max_length=_MOST_LABELS)] | None = None
+
+
+class _WorkersFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    workers: list[WorkerEntry]
+
+
+def configured_workers(
+    urls: Sequence[str], path: str | None, roster: Roster
+) -> Mapping[str, WorkerEntry]:
+    """What flags and file name, by worker id. Changes nothing.
+
+    Raises ConfigError naming the file and the place, never a key.
+    """
+    entries = [*(WorkerEntry(url) for url in urls), *(_read(path) if path else ())]
+    found: dict[str, WorkerEntry] = {}
+    for entry in entries:
+        try:
+            address = roster.address(entry.url)
+        except RequestError as error:
+            raise ConfigError(error.message) from error
+        known = found.get(address.id)
+        if known is not None and known != entry:
+            raise ConfigError(f"worker {address.id} is given twice, and not the same both times")
+        if entry.api_key is not None and address.scheme.startswith("grpc"):
+            raise ConfigError(
+                f"worker {address.url}: a {address.scheme}:// worker takes no api_key"
+            )
+        found[address.id] = entry
+    return found
+
+
+def _read(path: str) -> Sequence[WorkerEntry]:
+    try:
+        value = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        entries = msgspec.convert(value, _WorkersFile).workers
+    except OSError as exc:
+        raise ConfigError(f"workers_file {path}: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"workers_file {path}: not UTF-8 at byte {exc.start}") from exc
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        # Not `from exc`: it quotes the line, which may hold a key.
+        raise ConfigError(f"{path}:{line}: not YAML") from None
+    except yaml.YAMLError:
+        raise ConfigError(f"workers_file {path}: not YAML") from None
+    except msgspec.ValidationError as exc:
+        raise ConfigError(f"workers_file {path}: {exc}") from exc
+    for number, entry in enumerate(entries):
+        check_key(f"{path}: workers[{number}].api_key", entry.api_key)
+    return entries
