@@ -16,7 +16,7 @@ from radixgate.loadgen.simulator.switchback_trials import (
     try_alike,
 )
 
-RUNS = 20  # of each pair
+RUNS = 20  # of each pair of policies
 
 
 @pytest.mark.slow
