@@ -42,8 +42,7 @@ class Bench:
         for stored_kv in (*pool.keys, *pool.values):
             # Memory that was never written is one page of zeros, which is read too fast.
             stored_kv.fill_(1)
-        self._model = compute.model(stored)
-        self._attention = compute.attention(pool, self.config.heads)
+        self._model, self._attention = compute.over(stored, pool)
         self._dealt = list(range(pages))
         random.Random(seed).shuffle(self._dealt)
         self._shared = self._dealt[: shared // page_size]

@@ -27,20 +27,21 @@ class CpuAttention:
         """`heads` of the queries; the pool must lie on the CPU. Costs next to nothing."""
         _, kv_heads, head_dim = pool.keys[0].shape
         self._native = native
-        self._kind = _KINDS[pool.keys[0].dtype]
+        self.kind = _KINDS[pool.keys[0].dtype]  # as the kernels number the pool's dtypes
         self._shape = (heads, kv_heads, head_dim)
         self._pool = pool  # its memory is read through the addresses below
         sides = (pool.keys, pool.values, pool.key_scales, pool.value_scales)
-        self._addresses = [
+        # Keys, values, and the scales of each, by layer.
+        self.addresses = [
             tuple(side[layer].data_ptr() if side else None for side in sides)
             for layer in range(len(pool.keys))
         ]
         for stored in (*pool.keys, *pool.values):
             native.use_large_pages(stored.data_ptr(), stored.nbytes)
-        self._handle = native.attention_new(heads, kv_heads, head_dim)
-        if self._handle is None:
+        self.handle: int | None = native.attention_new(heads, kv_heads, head_dim)
+        if self.handle is None:
             raise MemoryError("no memory for the attention kernels")
-        weakref.finalize(self, native.attention_free, self._handle)
+        weakref.finalize(self, native.attention_free, self.handle)
 
     def plan(self, batch: ForwardBatch) -> None:
         """Which rows attend which segments together. O(rows + pages)."""
@@ -48,7 +49,7 @@ class CpuAttention:
         contexts = array("q", batch.context_lens)
         tables = array("Q", [table.data_ptr() for table in batch.page_tables])
         failed = self._native.attention_plan(
-            self._handle,
+            self.handle,
             len(contexts),
             starts.buffer_info()[0],
             contexts.buffer_info()[0],
@@ -66,11 +67,11 @@ class CpuAttention:
         q, k, v = _whole_rows(q), _whole_rows(k), _whole_rows(v)
         out = torch.empty((rows, heads, head_dim))
         failed = self._native.attention_run(
-            self._handle,
-            self._kind,
+            self.handle,
+            self.kind,
             kv_heads,
             head_dim,
-            *self._addresses[layer],
+            *self.addresses[layer],
             q.data_ptr(),
             q.stride(0),
             k.data_ptr(),

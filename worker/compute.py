@@ -1,8 +1,11 @@
 """What a worker computes with: the form of weights and KV, and who multiplies and attends."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from radixgate.errors import ConfigError
 from radixgate.log import fields
@@ -15,8 +18,11 @@ from radixgate.worker.kernels import Kernels
 from radixgate.worker.kernels_cpu import CpuKernels
 from radixgate.worker.kernels_torch import TorchKernels
 from radixgate.worker.llama import Llama
+from radixgate.worker.llama_cpu import CpuLlama
+from radixgate.worker.model_runner import Model
 from radixgate.worker.model_store import StoredModel
 from radixgate.worker.native_library import NativeLibrary, load_native, native_or_none
+from radixgate.worker.quantized import QuantizedRows
 from radixgate.worker.rounding import Arithmetic, KvDtype, WeightsMode
 from radixgate.worker.tensor_files import PlacedTensors
 
@@ -31,6 +37,15 @@ class Compute:
     backend: str  # torch, cpu or triton
     device: str
     native: NativeLibrary | None  # for the backend cpu
+
+    def over(self, model: StoredModel, pool: KvPool) -> tuple[Model, AttentionBackend]:
+        """The model over a pool, in as few calls as this machine allows. Raises as its parts do."""
+        if self.native is None:
+            return self.model(model), self.attention(pool, model.config.heads)
+        kernels = self._native_kernels(model, model.tensors, self.native)
+        native = CpuAttention(pool, model.config.heads, self.native)
+        llama = Llama(model.config, model.tensors, kernels)
+        return CpuLlama(llama, kernels, native, self.native), native
 
     def attention(self, pool: KvPool, heads: int) -> AttentionBackend:
         """Over a pool of this arithmetic's KV. Raises ConfigError for a backend not installed."""
@@ -49,16 +64,26 @@ class Compute:
         return Llama(model.config, tensors, self._kernels(model, tensors))
 
     def _kernels(self, model: StoredModel, tensors: PlacedTensors) -> Kernels:
-        q4 = self.arithmetic.weights is WeightsMode.Q4
-        if q4 and model.quantized is None:
+        if self.native is None:
+            return TorchKernels(tensors, round_activations=self._blocks(model) is not None)
+        return self._native_kernels(model, tensors, self.native)
+
+    def _native_kernels(
+        self, model: StoredModel, tensors: Mapping[str, torch.Tensor], native: NativeLibrary
+    ) -> CpuKernels:
+        return CpuKernels(native, tensors, self._blocks(model))
+
+    def _blocks(self, model: StoredModel) -> Mapping[str, QuantizedRows] | None:
+        """What is multiplied as it is stored; None: nothing, weights are float32."""
+        if self.arithmetic.weights is not WeightsMode.Q4:
+            return None
+        if model.quantized is None:
             raise ConfigError(
                 f"--weights q4 multiplies the blocks of a GGUF file, and {model.name} has none;"
                 " give such a file to --model-path, or --weights fp32",
                 param="weights",
             )
-        if self.native is None:
-            return TorchKernels(tensors, round_activations=q4)
-        return CpuKernels(self.native, tensors, model.quantized if q4 else None)
+        return model.quantized
 
 
 def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:

@@ -4,6 +4,7 @@ A row's result is the same to the last bit however many rows are computed beside
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import torch
@@ -19,9 +20,22 @@ _ADDED: Final = 1
 _GATED: Final = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a packed weight lies, for kernels that call kernels."""
+
+    bits: int  # of a stored weight; 32: float
+    address: int
+    depth: int
+    columns: int
+    bias: int | None  # address
+
+
 class _Packed(Protocol):
     """A weight in panels, and who multiplies it."""
 
+    bits: int
+    address: int
     depth: int
 
     def multiply(self, x: torch.Tensor, out: torch.Tensor, bias: int | None, finish: int) -> None:
@@ -44,26 +58,31 @@ class CpuKernels:
         self._native = native
         self._tensors = tensors
         self._quantized = quantized
+        self._placed: dict[Product, Placed] = {}
+
+    def placed(self, product: Product) -> Placed:
+        """Where a product that was made here lies, as long as it lives."""
+        return self._placed[product]
 
     def linear(self, names: Sequence[str]) -> Product:
         bias = stacked_bias(self._tensors, names)
         if self._quantized is not None:
             blocks = QuantizedRows.stacked([self._blocks(name) for name in names])
             packed: _Packed = _QuantPanels(self._native, blocks, None)
-            return _NativeProduct(packed, blocks.rows, bias, _PLAIN)
+            return self._made(packed, blocks.rows, bias, _PLAIN)
         weights = [self._weight(name) for name in names]
         weight = weights[0] if len(weights) == 1 else torch.cat(weights)
         packed = _FloatPanels(self._native, weight, None)
-        return _NativeProduct(packed, len(weight), bias, _PLAIN)
+        return self._made(packed, len(weight), bias, _PLAIN)
 
     def gated(self, gate: str, up: str) -> Product:
         if self._quantized is not None:
             blocks = self._blocks(gate)
             packed: _Packed = _QuantPanels(self._native, blocks, self._blocks(up))
-            return _NativeProduct(packed, blocks.rows, None, _GATED)
+            return self._made(packed, blocks.rows, None, _GATED)
         weight = self._weight(gate)
         packed = _FloatPanels(self._native, weight, self._weight(up))
-        return _NativeProduct(packed, len(weight), None, _GATED)
+        return self._made(packed, len(weight), None, _GATED)
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
         rows, size = x.shape
@@ -99,6 +118,14 @@ class CpuKernels:
             norm[1] if norm else 0.0,
         )
         return qkv[:, :heads], qkv[:, heads:turned], qkv[:, turned:]
+
+    def _made(
+        self, packed: _Packed, columns: int, bias: torch.Tensor | None, finish: int
+    ) -> Product:
+        product = _NativeProduct(packed, columns, bias, finish)
+        at = None if bias is None else bias.data_ptr()
+        self._placed[product] = Placed(packed.bits, packed.address, packed.depth, columns, at)
+        return product
 
     def _weight(self, name: str) -> torch.Tensor:
         return self._tensors[name + ".weight"].detach().to(torch.float32).contiguous()
@@ -136,20 +163,21 @@ class _FloatPanels:
         self, native: NativeLibrary, weight: torch.Tensor, second: torch.Tensor | None
     ) -> None:
         rows, self.depth = weight.shape
+        self.bits = 32
         columns = native.panel_columns
         each = columns if second is None else columns // 2
         self._panels = torch.empty(-(-rows // each), self.depth, columns)
-        self._address = self._panels.data_ptr()
-        native.use_large_pages(self._address, self._panels.nbytes)
+        self.address = self._panels.data_ptr()
+        native.use_large_pages(self.address, self._panels.nbytes)
         self._linear = native.linear_f32
         other = None if second is None else second.data_ptr()
-        native.pack_f32(weight.data_ptr(), other, rows, self.depth, self._address)
+        native.pack_f32(weight.data_ptr(), other, rows, self.depth, self.address)
 
     def multiply(self, x: torch.Tensor, out: torch.Tensor, bias: int | None, finish: int) -> None:
         rows, stride = len(x), x.stride(0)
         assert x.shape[1] == self.depth
         self._linear(
-            *(x.data_ptr(), stride, rows, self.depth, self._address),
+            *(x.data_ptr(), stride, rows, self.depth, self.address),
             *(out.data_ptr(), out.stride(0), out.shape[1], bias, finish),
         )
 
@@ -159,22 +187,22 @@ class _QuantPanels:
         self, native: NativeLibrary, blocks: QuantizedRows, second: QuantizedRows | None
     ) -> None:
         self.depth = blocks.depth
-        self._bits = blocks.bits
+        self.bits = blocks.bits
         columns = native.panel_columns
         each = columns if second is None else columns // 2
-        size = -(-blocks.rows // each) * native.quant_panel_bytes(self._bits, self.depth)
+        size = -(-blocks.rows // each) * native.quant_panel_bytes(self.bits, self.depth)
         self._panels = torch.empty(size, dtype=torch.uint8)
-        self._address = self._panels.data_ptr()
-        native.use_large_pages(self._address, size)
+        self.address = self._panels.data_ptr()
+        native.use_large_pages(self.address, size)
         self._linear = native.linear_quant
         other = None if second is None else second.address
-        native.pack_quant(self._bits, blocks.address, other, blocks.rows, self.depth, self._address)
+        native.pack_quant(self.bits, blocks.address, other, blocks.rows, self.depth, self.address)
 
     def multiply(self, x: torch.Tensor, out: torch.Tensor, bias: int | None, finish: int) -> None:
         rows, stride = len(x), x.stride(0)
         assert x.shape[1] == self.depth
         failed = self._linear(
-            *(self._bits, x.data_ptr(), stride, rows, self.depth, self._address),
+            *(self.bits, x.data_ptr(), stride, rows, self.depth, self.address),
             *(out.data_ptr(), out.stride(0), out.shape[1], bias, finish),
         )
         if failed:

@@ -16,7 +16,7 @@ from radixgate.worker.rope import Rope, Rotation
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """One layer's weights; what is applied to the same input is one matrix."""
 
     attention_norm: torch.Tensor
@@ -50,7 +50,7 @@ class Llama:
         self._embedding = _float(tensors, EMBEDDING)
         self._rope = Rope(config, self._embedding.device)
         self._kernels = kernels or TorchKernels(tensors)
-        self._layers = [
+        self.layers = [
             _layer(config, tensors, self._kernels, index) for index in range(config.layers)
         ]
         self._final_norm = _float(tensors, FINAL_NORM)
@@ -64,20 +64,33 @@ class Llama:
         The result is an inference tensor: change it in place only under torch.inference_mode.
         """
         attention.plan(batch)
-        rotation = self._rope.at(batch.positions)
+        hidden, rotation = self.begin(batch)
+        mixed = hidden
+        for index, layer in enumerate(self.layers):
+            if index:
+                self._add_up(self.layers[index - 1], hidden, mixed)
+            mixed = attention.run(index, *self._qkv(layer, hidden, rotation)).flatten(1)
+        return self.finish(batch, hidden, mixed)
+
+    def begin(self, batch: ForwardBatch) -> tuple[torch.Tensor, Rotation]:
+        """The embedded rows [rows, size], and the angles of their positions."""
         hidden = functional.embedding(batch.token_ids, self._embedding)
-        last = len(self._layers) - 1
-        for index, layer in enumerate(self._layers):
-            q, k, v = self._qkv(layer, hidden, rotation)
-            mixed = attention.run(index, q, k, v).flatten(1)
-            if index == last:
-                # After the last attention only the rows whose logits are wanted matter.
-                hidden, mixed = hidden[batch.logit_rows], mixed[batch.logit_rows]
-            layer.output.add_to(hidden, mixed)
-            layer.down.add_to(hidden, layer.gate_up(self._norm(hidden, layer.mlp_norm)))
+        return hidden, self._rope.at(batch.positions)
+
+    def finish(
+        self, batch: ForwardBatch, hidden: torch.Tensor, mixed: torch.Tensor
+    ) -> torch.Tensor:
+        """Logits, from what the last layer's attention mixed and the state before it is added."""
+        # From here on only the rows whose logits are wanted matter.
+        hidden, mixed = hidden[batch.logit_rows], mixed[batch.logit_rows]
+        self._add_up(self.layers[-1], hidden, mixed)
         return self._head(self._norm(hidden, self._final_norm))
 
-    def _qkv(self, layer: _Layer, hidden: torch.Tensor, rotation: Rotation) -> QkvRows:
+    def _add_up(self, layer: Layer, hidden: torch.Tensor, mixed: torch.Tensor) -> None:
+        layer.output.add_to(hidden, mixed)
+        layer.down.add_to(hidden, layer.gate_up(self._norm(hidden, layer.mlp_norm)))
+
+    def _qkv(self, layer: Layer, hidden: torch.Tensor, rotation: Rotation) -> QkvRows:
         qkv = layer.qkv(self._norm(hidden, layer.attention_norm))
         qkv = qkv.view(len(qkv), -1, self.config.head_dim)
         return self._kernels.rotated(qkv, self.config.heads, rotation, layer.qk_norm)
@@ -88,10 +101,10 @@ class Llama:
 
 def _layer(
     config: ModelConfig, tensors: Mapping[str, torch.Tensor], kernels: Kernels, index: int
-) -> _Layer:
+) -> Layer:
     prefix = f"model.layers.{index}."
     attention, mlp = prefix + "self_attn.", prefix + "mlp."
-    return _Layer(
+    return Layer(
         attention_norm=_float(tensors, prefix + "input_layernorm.weight"),
         qkv=kernels.linear([attention + f"{x}_proj" for x in "qkv"]),
         qk_norm=(_qk_norm(config, tensors, attention), config.rms_eps) if config.qk_norm else None,

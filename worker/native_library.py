@@ -52,6 +52,7 @@ _CALLS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
             *(_POINTER, _POINTER, c_int64, _POINTER, c_float),
         ),
     ),
+    "rg_layers": (c_int, (_POINTER, c_int64, _POINTER, _POINTER, _POINTER)),
     "rg_attention_new": (c_void_p, (c_int64, c_int64, c_int64)),
     "rg_attention_free": (None, (c_void_p,)),
     "rg_attention_plan": (
@@ -95,6 +96,7 @@ class NativeLibrary:
         self.linear_quant = library.rg_linear_quant
         self.norm = library.rg_norm
         self.rotate = library.rg_rotate
+        self.layers = library.rg_layers
         self.attention_new = library.rg_attention_new
         self.attention_free = library.rg_attention_free
         self.attention_plan = library.rg_attention_plan

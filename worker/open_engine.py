@@ -44,10 +44,8 @@ def open_engine(
         dtype=kv.torch_dtype,
         device=config.device,
     )
-    attention = compute.attention(pool, model.config.heads)
     runner = ModelRunner(
-        compute.model(model),
-        attention,
+        *compute.over(model, pool),
         config.page_size,
         config.device,
         pool_copier(pool, config.page_size),
