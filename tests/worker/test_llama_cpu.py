@@ -1,5 +1,6 @@
 """All layers in one call give what they give one by one, to the last bit."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_weights_in_blocks(tmp_path: Path) -> None:
 
 
 def compare(
-    config: ModelConfig, tensors: "dict[str, torch.Tensor]", kernels: CpuKernels, kv: KvDtype
+    config: ModelConfig, tensors: Mapping[str, torch.Tensor], kernels: CpuKernels, kv: KvDtype
 ) -> None:
     native = native_or_skip()
     llama = Llama(config, tensors, kernels)
