@@ -94,8 +94,7 @@ class FrontConnection(asyncio.Protocol):
     # ------------------------------------------------------------ from the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclasses of asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
         self._front.connections.add(self)
         self._front.deadlines.watch(self)
@@ -147,7 +146,7 @@ class FrontConnection(asyncio.Protocol):
     # ------------------------------------------------------------ the request
 
     def _read(self, data: bytes) -> None:
-        was_idle = self._reader.idle
+        was_idle, was_in_body = self._reader.idle, self._reader.in_body
         try:
             request = self._reader.read(data)
         except RequestError as error:
@@ -159,7 +158,8 @@ class FrontConnection(asyncio.Protocol):
         if self._reader.awaits_continue:
             self._write(http_answer.CONTINUE)
         if self._reader.in_body:
-            self._wait(self._limits.body_timeout_s)
+            before = self.deadline if was_in_body else NEVER
+            self.deadline = self._limits.piece_by(self._front.clock.now(), before, len(data))
         elif was_idle:
             self._wait(self._limits.head_timeout_s)
 

@@ -32,6 +32,12 @@ class FrontLimits:
     body_timeout_s: float = 30.0  # between two pieces of a body
     idle_timeout_s: float = 75.0  # between two requests of a connection
     stall_timeout_s: float = 600.0  # for a reader that takes nothing more of its answer
+    body_bytes_per_s: float = 500.0  # on average, after the first `body_timeout_s` of a body
+
+    def piece_by(self, now: float, before: float, size: int) -> float:
+        """When the next piece of a body must have come, after one of `size` bytes that had to be
+        there by `before`. A client that sends single bytes gains no time by them."""
+        return min(now + self.body_timeout_s, before + size / self.body_bytes_per_s)
 
 
 class ReadRequest(msgspec.Struct, frozen=True, gc=False):

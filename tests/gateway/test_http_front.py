@@ -377,3 +377,16 @@ async def test_a_client_that_is_still_sending_sees_the_last_answer(field: str) -
         gateway.clock.advance(6)
         gateway.front.deadlines.sweep()
         await until(lambda: not gateway.front.connections)
+
+
+async def test_a_body_that_drips_is_refused_in_time() -> None:
+    async with served() as gateway, RawClient(gateway.port) as client:
+        client.send(request("/generate", b"x" * 100)[:-100])
+        for _ in range(4):
+            await asyncio.sleep(0.005)
+            gateway.clock.advance(9)
+            gateway.front.deadlines.sweep()
+            client.send(b"x")
+        answer = await client.answer()
+        assert (answer.status, answer.json["error"]["code"]) == (408, "timeout")
+        assert await client.ended()

@@ -1,5 +1,7 @@
 """Cutting a connection's bytes into requests."""
 
+import math
+
 import pytest
 
 from radixgate.errors import PayloadTooLarge, RequestError
@@ -137,3 +139,15 @@ def test_nothing_but_refusals_is_raised() -> None:
     front = reader()
     with pytest.raises(RequestError):
         front.read(b"\x00" * 10)
+
+
+def test_a_body_may_be_slow_but_not_drip() -> None:
+    limits = FrontLimits(1_000_000)
+    first = limits.piece_by(100.0, math.inf, 1)
+    assert first == 130.0
+    assert limits.piece_by(129.0, first, 1) == pytest.approx(130.0, abs=0.01)
+    steady = first
+    for second in range(1, 600):
+        steady = limits.piece_by(100.0 + second, steady, 500)
+        assert steady == pytest.approx(130.0 + second)
+    assert limits.piece_by(130.0, first, 64_000) == 160.0, "no time is saved up"
