@@ -1,50 +1,79 @@
-"""What one routing decision costs: hash, match, candidates, policy and books."""
+"""What one routing decision costs: hash, match, candidates, policy and books.
+
+    python -m pytest benchmarks/decision.py [-k kv_cost]
+
+Every worker reports its load and holds a random share of each prompt, up to nine tenths of it. A
+prompt is new behind what is held, and hashed anew but for the fifth turn of a conversation, of
+which the gateway has seen four. The time is that of the thread, in microseconds: what others do on
+the machine counts as little as it can. The lease is closed outside of it.
+"""
 
 import random
 import statistics
 import time
 from array import array
+from collections.abc import Sequence
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 from radixgate.clock import SystemClock
-from radixgate.fleet.fleet import Ask, Fleet, MirrorKey, Outcome, WorkerIdentity, WorkerState
+from radixgate.fleet.fleet import (
+    Ask,
+    Fleet,
+    Lease,
+    MirrorKey,
+    Outcome,
+    WorkerIdentity,
+    WorkerState,
+)
 from radixgate.fleet.load_report import LoadReport
 from radixgate.policies.registry import POLICIES, make_policy
 from radixgate.proto.blocks import chain, root_id
 from radixgate.proto.kv_events import Stored
+from radixgate.proto.token_chains import TokenChains
 
 ROOT = root_id("bench")
+ROUNDS = 1_000
+PROMPTS = 50  # made beforehand, so that making them does not cool the processor's caches
 
 
-def main() -> None:
-    for workers, tokens, page in ((8, 2_048, 64), (256, 32_768, 64), (256, 32_768, 16)):
-        for policy in POLICIES:
-            decide(policy, workers, tokens, page)
+class Desk:
+    """A fleet, and prompts that come to it."""
 
+    def __init__(self, policy: str, workers: int, tokens: int, page: int) -> None:
+        clock, self._rng = SystemClock(), random.Random(0)
+        self.key = MirrorKey("bench", "tokens", page)
+        self.fleet = Fleet(make_policy(policy, clock, self._rng), clock, self._rng)
+        self._held = self._words(tokens * 9 // 10)
+        self._new = tokens - len(self._held)
+        ids = chain(ROOT, self._held, page)
+        for name in (f"w{n}" for n in range(workers)):
+            self.fleet.admit(identity(name, self.key))
+            self.fleet.set_state(name, WorkerState.READY)
+            mirror = self.fleet.mirror_of(name)
+            mirror.reset(name, 1)
+            mirror.apply(name, 1, [Stored(0, ids[: self._rng.randint(1, len(ids))])])
+        self._open: list[Lease] = []
+        self._prompts = [self._held + self._words(self._new) for _ in range(PROMPTS)]
+        self._rounds = 0
 
-def decide(policy: str, workers: int, tokens: int, page: int) -> None:
-    """Prompts of which a random share is cached on each worker; the last turn's share is new."""
-    clock, rng = SystemClock(), random.Random(0)
-    key = MirrorKey("bench", "tokens", page)
-    fleet = Fleet(make_policy(policy, clock, rng), clock, rng)
-    prompt = array("I", (rng.randrange(50_000) for _ in range(tokens)))
-    ids = chain(ROOT, prompt, page)
-    for name in (f"w{n}" for n in range(workers)):
-        fleet.admit(identity(name, key))
-        fleet.set_state(name, WorkerState.READY)
-        fleet.report_load(name, LoadReport(3, 0, 0, 0, 0, 0, 1_000_000, 0, 0))
-        mirror = fleet.mirror_of(name)
-        mirror.reset(name, 1)
-        mirror.apply(name, 1, [Stored(0, ids[: rng.randint(1, len(ids) * 9 // 10)])])
-    laps = []
-    for _ in range(300):
-        began = time.thread_time()
-        ask = Ask("bench", tokens, {key: chain(ROOT, prompt, page)})
-        lease = fleet.lease(ask)
-        laps.append((time.thread_time() - began) * 1e6)
-        lease.close(Outcome.FAILED)
-    p99 = statistics.quantiles(laps, n=100)[98]
-    what = f"{policy}: {workers} workers, {tokens:,} tokens, page {page}"
-    print(f"{what:<58} p50 {statistics.median(laps):>7.0f} us   p99 {p99:>7.0f} us")
+    def next_prompt(self) -> "array[int]":
+        """Begins with what is held; the decision before is closed, everybody has just reported."""
+        while self._open:
+            self._open.pop().close(Outcome.FAILED)
+        if self._rounds % PROMPTS == 0:
+            for view in self.fleet.workers():
+                told = LoadReport(3, 0, 0, 0, 0, 0, 100_000, 0, 0)
+                self.fleet.report_load(view.identity.id, told)
+        self._rounds += 1
+        return self._prompts[self._rounds % PROMPTS]
+
+    def decide(self, prompt: "array[int]", ids: Sequence[int]) -> None:
+        self._open.append(self.fleet.lease(Ask("bench", len(prompt), {self.key: ids})))
+
+    def _words(self, count: int) -> "array[int]":
+        return array("I", (self._rng.randrange(50_000) for _ in range(count)))
 
 
 def identity(name: str, key: MirrorKey) -> WorkerIdentity:
@@ -61,5 +90,51 @@ def identity(name: str, key: MirrorKey) -> WorkerIdentity:
     )
 
 
-if __name__ == "__main__":
-    main()
+def report(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], what: str) -> None:
+    laps = [1e6 * lap for lap in benchmark.stats.stats.data]
+    p50, p99 = statistics.median(laps), statistics.quantiles(laps, n=100)[98]
+    benchmark.extra_info.update(p50_us=p50, p99_us=p99)
+    with capsys.disabled():
+        print(f"\n{what:<58} p50 {p50:>6.0f} us   p99 {p99:>6.0f} us")
+
+
+@pytest.mark.benchmark(timer=time.thread_time)
+@pytest.mark.parametrize(
+    ("workers", "tokens"),
+    [pytest.param(8, 2_048, id="8w-2k"), pytest.param(256, 32_768, id="256w-32k")],
+)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_new_prompt(
+    benchmark: BenchmarkFixture,
+    capsys: pytest.CaptureFixture[str],
+    policy: str,
+    workers: int,
+    tokens: int,
+) -> None:
+    desk = Desk(policy, workers, tokens, 64)
+
+    def decide(prompt: "array[int]") -> None:
+        desk.decide(prompt, chain(ROOT, prompt, 64).tolist())
+
+    benchmark.pedantic(decide, setup=lambda: ((desk.next_prompt(),), {}), rounds=ROUNDS)
+    report(benchmark, capsys, f"{policy}: {workers} workers, {tokens:,} tokens, page 64")
+
+
+@pytest.mark.benchmark(timer=time.thread_time)
+@pytest.mark.parametrize("policy", ["cache_aware", "kv_cost"])
+def test_a_fifth_turn(
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], policy: str
+) -> None:
+    desk, chains = Desk(policy, 256, 32_768, 16), TokenChains()
+
+    def seen_four_turns() -> "tuple[tuple[array[int]], dict[str, object]]":
+        prompt = desk.next_prompt()
+        for turn in (1, 2, 3, 4):
+            chains.chain(ROOT, prompt[: len(prompt) * turn // 5], 16)
+        return (prompt,), {}
+
+    def decide(prompt: "array[int]") -> None:
+        desk.decide(prompt, chains.chain(ROOT, prompt, 16))
+
+    benchmark.pedantic(decide, setup=seen_four_turns, rounds=ROUNDS // 4)
+    report(benchmark, capsys, f"{policy}: 256 workers, 32,768 tokens, page 16, fifth turn")
