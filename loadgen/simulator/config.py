@@ -57,6 +57,9 @@ class SimulateConfig:
         "only what the workers report",
         unit="s",
     )
+    silent_workers: bool = knob(
+        False, help="workers report neither load nor KV, as servers of others over HTTP"
+    )
     report_gap: float = knob(0.02, help="shortest time between a worker's load reports", unit="s")
     report_delay: float = knob(0.0, help="how long a load report is on its way", unit="s")
     event_delay: float = knob(0.0, help="how long a KV update is on its way", unit="s")

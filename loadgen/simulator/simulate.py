@@ -88,6 +88,8 @@ class Trial:
                 event_delay_s=config.event_delay,
                 event_loss=config.event_loss,
                 share_delay_s=config.share_delay,
+                reports=not config.silent_workers,
+                events=not config.silent_workers,
             ),
         )
         requests = _requests(config, dataset or DatasetConfig(), shapes or WorkloadConfig())
