@@ -80,7 +80,7 @@ class Engine:
         self._thread.start()
 
     def stop(self) -> None:
-        """End every request as failed, and the thread with them. Blocks for one step at most.
+        """End every request as failed, and the thread with them. Blocks for two passes at most.
 
         The last replies are delivered after it, when the loop goes on.
         """
