@@ -48,6 +48,12 @@ class SloConfig:
             raise ConfigError(f"slo_late_share is {self.slo_late_share:g}, a share is from 0 to 1")
 
     @property
+    def aims_s(self) -> tuple[float | None, float | None]:
+        """Seconds to the first token, and between tokens; None: no aim."""
+        ttft, itl = self.ttft_slo, self.itl_slo
+        return None if ttft is None else ttft / 1000.0, None if itl is None else itl / 1000.0
+
+    @property
     def given(self) -> bool:
         """There is something to keep."""
         return self.ttft_slo is not None or self.itl_slo is not None
@@ -65,8 +71,7 @@ class Slo:
     """Adds to what each candidate costs."""
 
     def __init__(self, config: SloConfig) -> None:
-        self._ttft_s = None if config.ttft_slo is None else config.ttft_slo / 1000.0
-        self._itl_s = None if config.itl_slo is None else config.itl_slo / 1000.0
+        self._ttft_s, self._itl_s = config.aims_s
         self._miss_s = config.slo_miss_weight
         self._late_share = config.slo_late_share
 

@@ -27,7 +27,7 @@ FOLDERS = {
     "worker",
 }
 # Extras: a module that needs one may fail to import without it.
-OPTIONAL = {"flashinfer", "triton", "zmq"}
+OPTIONAL = {"flashinfer", "opentelemetry", "triton", "zmq"}
 LONGEST = 300
 LONG: dict[str, str] = {}  # path -> why it is longer
 # Whatever holds many ideas under such a name should be several files.

@@ -1,0 +1,117 @@
+"""One line a request, whatever becomes of it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from radixgate.gateway.observe_config import ObserveConfig
+from raw_client import RawClient, request
+from scripted_worker import (
+    Hang,
+    Reset,
+    ScriptedWorker,
+    events,
+    json_answer,
+    sse_end,
+    sse_head,
+)
+from small_gateway import CHAT, chat_body
+from told_gateway import Kept, told_gateway
+from until import until
+
+OUTCOMES = ("ok", "client_error", "upstream_error", "client_disconnect", "rejected")
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_a_stream_is_told_with_its_tokens_and_times(tmp_path: Path) -> None:
+    path = tmp_path / "requests.jsonl"
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [*sse_head(), *events("a", "b"), *sse_end(usage=(11, 2))]
+        async with told_gateway([worker], ObserveConfig(request_log=str(path))) as small:
+            await small.post(CHAT, chat_body("a secret", stream=True), "x-request-id: mine")
+    (line,) = lines_of(path)
+    assert line["id"] == "mine"
+    assert (line["outcome"], line["status"], line["attempts"]) == ("ok", 200, 1)
+    assert (line["model"], line["path"], line["stream"]) == ("toy", CHAT, True)
+    assert (line["prompt_tokens"], line["completion_tokens"]) == (11, 2)
+    assert line["worker"] == worker.url.removeprefix("http://")
+    assert line["reason"] == "rotation"
+    assert 0.0 <= line["read_s"] <= line["ttft_s"] <= line["e2e_s"]
+    assert "secret" not in path.read_text()
+
+
+async def test_every_ending_has_its_line_and_they_add_up_with_the_metrics() -> None:
+    kept = Kept()
+    async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
+        await small.chat("fine")
+        assert (await small.post(CHAT, {"messages": []})).status == 400
+        worker.script = lambda request: json_answer({"error": {"message": "no"}}, 404)
+        await small.chat("refused")
+        worker.script = lambda request: [*sse_head(), *events("a"), Reset()]
+        await small.post(CHAT, chat_body(stream=True))
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        async with RawClient(small.port) as client:
+            client.writer.write(request(CHAT, chat_body(stream=True)))
+            await client.reader.readuntil(b'"a"')
+        await until(lambda: len(kept.stories) == 5)
+        await small.gateway.workers.find(worker.url).handle.flush_cache()
+        small.gateway.workers.pause(small.gateway.workers.find(worker.url), paused=True)
+        assert (await small.chat("nobody")).status == 503
+        told = [story.outcome.value for story in kept.stories]
+        assert told == [
+            "ok",
+            "client_error",
+            "client_error",
+            "upstream_error",
+            "client_disconnect",
+            "rejected",
+        ]
+        for outcome in OUTCOMES:
+            counted = await small.counter("radixgate_requests_total", outcome=outcome)
+            assert counted == told.count(outcome), outcome
+
+
+async def test_a_request_that_went_on_elsewhere_is_told_with_both() -> None:
+    kept = Kept()
+    async with (
+        ScriptedWorker() as bad,
+        ScriptedWorker() as good,
+        told_gateway([bad, good], tellers=[kept]) as small,
+    ):
+        bad.script = lambda request: [Reset()]
+        for _ in range(2):
+            assert (await small.chat()).status == 200
+        story = max(kept.stories, key=lambda story: len(story.attempts))
+        outcomes = [told.outcome for told in story.attempts]
+        assert outcomes == ["failed", "ok"]
+        assert story.outcome.value == "ok"
+        assert story.request_id.startswith("rg-")
+
+
+async def test_names_of_ours_are_those_that_the_client_is_told() -> None:
+    kept = Kept()
+    async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
+        answer = await small.chat()
+        assert answer.header("x-request-id") == kept.stories[0].request_id
+        assert worker.requests[-1].header("x-request-id") == kept.stories[0].request_id
+
+
+async def test_a_slow_reader_is_waited_for_as_ever() -> None:
+    kept = Kept()
+    piece = "x" * 400_000
+    async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
+        worker.script = lambda request: [*sse_head(), *events(*[piece] * 25), *sse_end()]
+        async with RawClient(small.port, read_limit=2**14) as client:
+            client.writer.write(request(CHAT, chat_body(stream=True)))
+            # More than what fits on the way there: the worker is not read before this goes on.
+            await asyncio.sleep(0.05)
+            assert not kept.stories
+            read = bytearray()
+            while b"[DONE]" not in read[-100:]:
+                read += await client.reader.read(65_536)
+            assert read.count(b"delta") == 26
+        assert kept.stories[0].outcome.value == "ok"

@@ -1,0 +1,48 @@
+"""A small gateway that tells of its requests to whom a test wants."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from radixgate.clock import SystemClock
+from radixgate.fleet.journal import Rule
+from radixgate.gateway.narrated import Opening
+from radixgate.gateway.observe_config import ObserveConfig
+from radixgate.gateway.observers import Observers
+from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.story import Story, Teller
+from radixgate.policies.registry import PolicyConfigs
+from scripted_worker import ScriptedWorker
+from small_gateway import SmallGateway, small_gateway
+
+NO_RULE = Rule.of("round_robin", PolicyConfigs(), None)
+
+
+class Kept:
+    """A `Teller` that keeps its stories."""
+
+    def __init__(self) -> None:
+        self.stories: list[Story] = []
+
+    def tell(self, story: Story) -> None:
+        self.stories.append(story)
+
+
+@asynccontextmanager
+async def told_gateway(
+    workers: Sequence[ScriptedWorker],
+    config: ObserveConfig | None = None,
+    *,
+    tellers: Sequence[Teller] = (),
+    opening: Opening | None = None,
+    rules: GatewayRules = NO_RULES,
+) -> AsyncIterator[SmallGateway]:
+    """`tellers` and `opening` besides those of `config`; all is closed at the end."""
+    observers = Observers(config or ObserveConfig(), NO_RULE, SystemClock())
+    observers.tellers = (*observers.tellers, *tellers)
+    observers.opening = opening or observers.opening
+    async with small_gateway(workers, rules=rules) as small:
+        small.gateway.headquarters.path.observe(observers)
+        assert small.gateway.door is not None
+        small.gateway.door.renew()
+        yield small
+    observers.close()
