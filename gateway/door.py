@@ -18,6 +18,8 @@ _DRAIN_LOOK_S = 0.05
 _BACKLOG = 4096
 # A client that opens a connection and does not finish its handshake holds it for no longer.
 _HANDSHAKE_S = 10.0
+# Nor one that does not say goodbye.
+_GOODBYE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Door:
                 reuse_port=at.shared or None,
                 ssl=at.tls,
                 ssl_handshake_timeout=_HANDSHAKE_S if at.tls else None,
+                ssl_shutdown_timeout=_GOODBYE_S if at.tls else None,
             )
         except OSError as exc:
             raise ConfigError(f"cannot listen on {at.host}:{at.port}: {exc}") from exc

@@ -58,7 +58,8 @@ class Gateway:
         """
         config = self._config
         make_admin = await self.headquarters.open(self.reloading.routes())
-        listening = Listening(config.host, config.port, config.max_payload_size)
+        tls = self._rules.tls.for_clients()
+        listening = Listening(config.host, config.port, config.max_payload_size, tls)
         door = Door(self.headquarters.path, self._rules.headers, make_admin, listening, self._clock)
         self.door = door
         try:

@@ -58,6 +58,7 @@ class GrpcWorkerParts:
     clock: Clock
     wall_clock: Callable[[], float]
     rng: random.Random
+    credentials: grpc.ChannelCredentials | None = None  # None: in the clear
 
 
 class GrpcWorker:
@@ -66,7 +67,12 @@ class GrpcWorker:
     def __init__(self, address: WorkerAddress, parts: GrpcWorkerParts) -> None:
         self._address = address
         self._parts = parts
-        self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
+        if parts.credentials is None:
+            self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
+        else:
+            self._channel = grpc.aio.secure_channel(
+                address.id, parts.credentials, options=_CHANNEL_OPTIONS
+            )
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = health_pb2_grpc.HealthStub(self._channel)
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)

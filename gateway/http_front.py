@@ -280,12 +280,12 @@ class FrontConnection(asyncio.Protocol):
             self._transport.close()
 
     def _linger(self) -> None:
-        """Close, though the client may still be sending."""
+        """Close, though the client may still be sending; TLS has a goodbye of its own."""
         self._closing, transport = True, self._transport
         if transport is not None and not transport.is_closing():
             unread = transport.get_write_buffer_size()
             self._wait(self._limits.stall_timeout_s if unread else LINGER_S)
-            transport.write_eof()
+            (transport.write_eof if transport.can_write_eof() else transport.close)()
 
     def _leave(self) -> None:
         self._transport = None

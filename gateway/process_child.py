@@ -86,7 +86,8 @@ class ChildProcess:
         aims_s = settings.policies.slo.aims_s
         self.observers = Observers(settings.rules.observe, own.rule, self._clock, aims_s)
         self._path.observe(self.observers)
-        at = Listening(config.host, config.port, config.max_payload_size, shared=True)
+        tls = settings.rules.tls.for_clients()
+        at = Listening(config.host, config.port, config.max_payload_size, tls, shared=True)
         socket = str(Path(directory, ADMIN_SOCKET))
         self._door = Door(
             self._path, settings.rules.headers, lambda: Tunnel(socket), at, self._clock

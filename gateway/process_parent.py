@@ -68,6 +68,7 @@ class ParentGateway:
         """Raises ConfigError if the limits cannot be divided."""
         self._settings = settings
         check_shares(settings.config.processes, settings.rules.limits)
+        settings.rules.tls.for_clients()  # the children's, seen here before one starts
         self._keys: Sequence[KeyEntry] = keys_of(settings.rules.access)
         ring = KeyRing.made(settings.rules.access, self._keys)
         rules = Rules(settings.config, settings.rules, ring)

@@ -27,7 +27,7 @@ def share_of(settings: GatewaySettings, index: int) -> GatewaySettings:
         tenant_requests_per_minute=_fraction(limits.tenant_requests_per_minute, count),
         tenant_tokens_per_minute=_fraction(limits.tenant_tokens_per_minute, count),
     )
-    seed = None if config.seed is None else config.seed * count + index
+    seed = None if config.seed is None else config.seed * count + index + 1
     return replace(
         settings,
         config=replace(config, seed=seed),

@@ -17,6 +17,7 @@ from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.tls_config import TlsConfig
 from radixgate.policies.settings import policy_configs
 from radixgate.radix_mirror.mirror import MirrorConfig
 
@@ -30,6 +31,7 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
         settings.of(ReliabilityConfig),
         replace(settings.of(FleetConfig), mirror=settings.of(MirrorConfig)),
         settings.of(HeaderConfig),
+        tls=settings.of(TlsConfig),
         observe=settings.of(ObserveConfig),
         experiments=ExperimentRules(
             settings.of(ExperimentLogConfig), settings.named_of(LiveExperimentConfig), policies

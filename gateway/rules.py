@@ -11,6 +11,7 @@ from radixgate.gateway.header_rules import HeaderConfig
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.reliability_config import ReliabilityConfig
+from radixgate.gateway.tls_config import TlsConfig
 from radixgate.log import fields
 
 _log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class GatewayRules:
     reliability: ReliabilityConfig = field(default_factory=ReliabilityConfig)
     fleet: FleetConfig = field(default_factory=FleetConfig)
     headers: HeaderConfig = field(default_factory=HeaderConfig)
+    tls: TlsConfig = field(default_factory=TlsConfig)
     observe: ObserveConfig = field(default_factory=ObserveConfig)
     experiments: ExperimentRules = field(default_factory=ExperimentRules)
 

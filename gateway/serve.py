@@ -63,7 +63,7 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
         gateway = Gateway(config, own.policy, clock, rng, rules, observers)
     gateway.reloading.read_by(settings, lambda: _effective(reread()))
     warn_if_open(config.host, rules.access)
-    return uvloop.run(_serve(gateway, config))
+    return uvloop.run(_serve(gateway, config, rules.tls.scheme))
 
 
 def _effective(settings: GatewaySettings) -> GatewaySettings:
@@ -72,7 +72,7 @@ def _effective(settings: GatewaySettings) -> GatewaySettings:
     return replace(settings, config=replace(settings.config, policy=policy))
 
 
-async def _serve(gateway: Served, config: GatewayConfig) -> int:
+async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
     stop = asyncio.Event()
     stop_now = asyncio.Event()
 
@@ -99,7 +99,7 @@ async def _serve(gateway: Served, config: GatewayConfig) -> int:
     spare_collector()
     host = f"[{config.host}]" if ":" in config.host else config.host
     print(
-        f"{gateway_ready(f'http://{host}:{gateway.port}')} policy={config.policy}",
+        f"{gateway_ready(f'{scheme}://{host}:{gateway.port}')} policy={config.policy}",
         flush=True,
     )
     await stop.wait()

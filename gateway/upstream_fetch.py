@@ -39,7 +39,7 @@ async def fetch(
     """Ask the worker. Raises WorkerUnreachable, or WorkerFailed (also for lack of time)."""
     collector = _Collector(pool)
     head = (
-        f"{method} {path} HTTP/1.1\r\nhost: {pool.url.removeprefix('http://')}\r\n"
+        f"{method} {path} HTTP/1.1\r\nhost: {pool.authority}\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
     ).encode() + pool.credentials
     head += b"\r\n"

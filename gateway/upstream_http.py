@@ -1,6 +1,7 @@
 """Raw HTTP/1.1 connections to one worker, kept alive and used again, the last one first."""
 
 import asyncio
+import ssl
 from typing import cast
 
 import httptools
@@ -220,10 +221,17 @@ class UpstreamPool:
         max_idle: int,
         idle_timeout_s: float,
         credentials: bytes = b"",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`credentials`: the header line that every request to this worker carries; empty: none."""
+        """`credentials`: the header line that every request to this worker carries; empty: none.
+
+        `tls`: None: it is spoken to in the clear.
+        """
+        self._tls = tls
         self.host = host
         self.port = port
+        self.authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.url = f"{'http' if tls is None else 'https'}://{self.authority}"
         self.credentials = credentials
         self.heard = False  # bytes of an answer have come; who asks takes it back
         self._clock = clock
@@ -234,11 +242,6 @@ class UpstreamPool:
         self.heads = AnswerHeads()
         self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
         self._open: set[UpstreamConnection] = set()
-
-    @property
-    def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
 
     def failure(self, why: str) -> WorkerFailed:
         return WorkerFailed(f"worker {self.url}: {why}")
@@ -258,7 +261,7 @@ class UpstreamPool:
         try:
             async with asyncio.timeout(timeout_s):
                 _, connection = await loop.create_connection(
-                    lambda: UpstreamConnection(self), self.host, self.port
+                    lambda: UpstreamConnection(self), self.host, self.port, ssl=self._tls
                 )
         except TimeoutError as exc:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc

@@ -1,8 +1,10 @@
 """The kinds of workers there are, by the scheme of their URL."""
 
 import random
+import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from radixgate.clock import Clock
 from radixgate.errors import RequestError
@@ -10,8 +12,8 @@ from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.grpc_worker import GrpcWorker, GrpcWorkerParts
-from radixgate.gateway.header_rules import Crosses
 from radixgate.gateway.prompt_tokens import PromptTokenizer
+from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
 from radixgate.gateway.worker_foreign import ForeignWorker
@@ -26,17 +28,19 @@ def worker_factories(
     deadlines: Deadlines,
     clock: Clock,
     rng: random.Random,
-    worker_api_key: str | None,
-    answer_headers: Crosses,
+    rules: GatewayRules,
 ) -> Mapping[str, WorkerFactory]:
-    """What makes a handle for `grpc://` (ours) and for `http://` (any other).
+    """What makes a handle for `grpc://` (ours) and for `http://` (any other), in the clear or not.
 
-    `worker_api_key` is for those of the latter that are added without a key of their own.
-    `answer_headers`: which of the latter's headers clients get.
+    Raises ConfigError if the certificates for workers cannot be used.
     """
+    worker_api_key, answer_headers = rules.access.worker_api_key, rules.headers.to_client()
+    context = rules.tls.for_workers()
     timeout_s = config.health_check_timeout_secs
 
-    def http_pool(host: str, port: int, credentials: bytes = b"") -> UpstreamPool:
+    def http_pool(
+        host: str, port: int, tls: ssl.SSLContext | None, credentials: bytes = b""
+    ) -> UpstreamPool:
         return UpstreamPool(
             host,
             port,
@@ -45,30 +49,37 @@ def worker_factories(
             max_idle=config.worker_idle_connections,
             idle_timeout_s=config.worker_idle_timeout_secs,
             credentials=credentials,
+            tls=tls,
         )
 
     parts = GrpcWorkerParts(
         gateway_id=f"gateway-{rng.getrandbits(64):016x}",
         fleet=fleet,
         prompts=prompts,
-        http_pool=http_pool,
+        http_pool=lambda host, port: http_pool(host, port, None),
         timeout_s=timeout_s,
         clock=clock,
         wall_clock=time.time,
         rng=rng,
     )
+    tls_parts = replace(
+        parts,
+        http_pool=lambda host, port: http_pool(host, port, context),
+        credentials=rules.tls.for_grpc_workers(),
+    )
 
     def own(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
         if api_key is not None:
-            raise RequestError("a grpc:// worker takes no api_key", param="api_key")
-        return GrpcWorker(address, parts)
+            raise RequestError(f"a {address.scheme}:// worker takes no api_key", param="api_key")
+        return GrpcWorker(address, tls_parts if address.scheme == "grpcs" else parts)
 
     def foreign(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
         key = api_key or worker_api_key
         credentials = b"authorization: Bearer %b\r\n" % key.encode("ascii") if key else b""
-        pool = http_pool(address.host, address.port, credentials)
+        tls = context if address.scheme == "https" else None
+        pool = http_pool(address.host, address.port, tls, credentials)
         client = HttpWorkerClient(pool, config.worker_connect_timeout_secs, answer_headers)
-        questions = http_pool(address.host, address.port, credentials)
+        questions = http_pool(address.host, address.port, tls, credentials)
         return ForeignWorker(address, client, questions, timeout_s)
 
-    return {"grpc": own, "http": foreign}
+    return {"grpc": own, "grpcs": own, "http": foreign, "https": foreign}

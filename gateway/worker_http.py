@@ -27,7 +27,7 @@ class HttpWorkerClient:
         self.pool = pool
         self.answer_headers = answer_headers
         self.connect_timeout_s = connect_timeout_s
-        self._host_line = b"host: %b\r\n" % pool.url.removeprefix("http://").encode()
+        self._host_line = b"host: %b\r\n" % pool.authority.encode()
         self._running: set[HttpAttempt] = set()
 
     def start(self, request: FrontRequest, downstream: Downstream) -> "HttpAttempt":

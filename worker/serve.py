@@ -142,7 +142,9 @@ class _Worker:
             app, handler_cancellation=True, access_log=None, keepalive_timeout=75.0
         )
         await runner.setup()
-        await _start(web.TCPSite(runner, self._server.host, self._server.port), self._server.port)
+        host, port = self._server.host, self._server.port
+        site = web.TCPSite(runner, host, port, ssl_context=self._server.for_http())
+        await _start(site, port)
         return runner
 
     async def _serve_grpc(
@@ -167,7 +169,12 @@ class _Worker:
         health_pb2_grpc.add_HealthServicer_to_server(health, server)
         address = f"{self._server.host}:{self._server.grpc_port}"
         try:
-            port = server.add_insecure_port(address)
+            credentials = self._server.for_grpc()
+            port = (
+                server.add_insecure_port(address)
+                if credentials is None
+                else server.add_secure_port(address, credentials)
+            )
         except RuntimeError as exc:
             raise ConfigError(
                 f"--grpc-port {self._server.grpc_port} is taken; 0 picks a free one"

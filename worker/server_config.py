@@ -1,8 +1,13 @@
 """Where the worker listens, and under what name its model is known."""
 
+import ssl
 from dataclasses import dataclass
 
+import grpc
+
 from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
+from radixgate.tls import pem, server_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +17,13 @@ class ServerConfig:
     host: str = knob("127.0.0.1", help="address both servers bind to")
     port: int = knob(30000, help="HTTP port; 0 picks a free one and prints it")
     grpc_port: int = knob(0, help="gRPC port; 0 picks a free one and prints it")
+    ssl_certfile: str | None = knob(
+        None, help="certificate of both servers, PEM with its chain; none: in the clear"
+    )
+    ssl_keyfile: str | None = knob(None, help="its key, PEM without a password")
+    ssl_ca_certs: str | None = knob(
+        None, help="only clients and gateways with a certificate of this authority are let in"
+    )
     served_model_name: str | None = knob(
         None, help="name clients ask for; if not given, the last part of --model-path"
     )
@@ -32,3 +44,23 @@ class ServerConfig:
         True, help="OpenAI's usage says how many prompt tokens were cached"
     )
     log_level: str = knob("info", help="what is logged", choices=("debug", "info", "warning"))
+
+    def __post_init__(self) -> None:
+        if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
+            raise ConfigError("ssl_certfile and ssl_keyfile: one needs the other")
+        if self.ssl_ca_certs is not None and self.ssl_certfile is None:
+            raise ConfigError("ssl_ca_certs needs ssl_certfile and ssl_keyfile: TLS is off")
+
+    def for_http(self) -> ssl.SSLContext | None:
+        """None: in the clear. Raises ConfigError for files that cannot be used."""
+        if self.ssl_certfile is None or self.ssl_keyfile is None:
+            return None
+        return server_context(self.ssl_certfile, self.ssl_keyfile, self.ssl_ca_certs)
+
+    def for_grpc(self) -> grpc.ServerCredentials | None:
+        """None: in the clear. Raises ConfigError for files that cannot be read."""
+        if self.ssl_certfile is None or self.ssl_keyfile is None:
+            return None
+        roots = None if self.ssl_ca_certs is None else pem(self.ssl_ca_certs)
+        pair = pem(self.ssl_keyfile), pem(self.ssl_certfile)
+        return grpc.ssl_server_credentials([pair], roots, require_client_auth=roots is not None)

@@ -21,6 +21,7 @@ from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.read_settings import gateway_settings, read_again
 from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
 from radixgate.gateway.reliability_config import ReliabilityConfig
+from radixgate.gateway.tls_config import TlsConfig
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.compare.config import CompareConfig
@@ -158,6 +159,7 @@ ENTRIES: Mapping[str, Entry] = {
                     "reliability": ReliabilityConfig,
                     "fleet": FleetConfig,
                     "mirror": MirrorConfig,
+                    "tls": TlsConfig,
                     "observe": ObserveConfig,
                     "experiment_log": ExperimentLogConfig,
                     **POLICY_SECTIONS,

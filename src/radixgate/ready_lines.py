@@ -1,7 +1,7 @@
 """The line a server prints once it serves, and how whoever started it reads that line."""
 
 WORKER_READY = r"^radixgate worker ready http=(?P<http>\S+) grpc=(?P<grpc>\S+) model=(?P<model>\S+)"
-GATEWAY_READY = r"^radixgate gateway ready on (?P<url>http://\S+)"
+GATEWAY_READY = r"^radixgate gateway ready on (?P<url>https?://\S+)"
 
 
 def worker_ready(http: str, grpc: str, model: str) -> str:

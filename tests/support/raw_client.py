@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -52,13 +53,16 @@ def request(
 class RawClient:
     """One connection: `async with RawClient(port) as client`."""
 
-    def __init__(self, port: int, read_limit: int = 2**26) -> None:
+    def __init__(
+        self, port: int, read_limit: int = 2**26, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._port = port
+        self._tls = tls
         self._limit = read_limit
 
     async def __aenter__(self) -> Self:
         self.reader, self.writer = await asyncio.open_connection(
-            "127.0.0.1", self._port, limit=self._limit
+            "127.0.0.1", self._port, limit=self._limit, ssl=self._tls
         )
         return self
 
@@ -126,7 +130,7 @@ class RawClient:
             answer.body = await self.reader.read()
 
 
-async def ask(port: int, data: bytes) -> Answer:
+async def ask(port: int, data: bytes, tls: ssl.SSLContext | None = None) -> Answer:
     """One request on a connection of its own."""
-    async with RawClient(port) as client:
+    async with RawClient(port, tls=tls) as client:
         return await client.ask(data)

@@ -7,6 +7,7 @@ async with ScriptedWorker() as worker:
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -152,6 +153,7 @@ class ScriptedWorker:
     # Other requests by path; without an entry the default below answers. None refuses with 503.
     admin: dict[str, Script] = field(default_factory=dict)
     port: int = 0
+    tls: ssl.SSLContext | None = None  # None: in the clear
     requests: list[Recorded] = field(default_factory=list)
     admin_requests: list[Recorded] = field(default_factory=list)
     connections: list["Connection"] = field(default_factory=list)
@@ -159,12 +161,12 @@ class ScriptedWorker:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'http' if self.tls is None else 'https'}://127.0.0.1:{self.port}"
 
     async def start(self) -> Self:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self), "127.0.0.1", self.port, reuse_address=True
+            lambda: Connection(self), "127.0.0.1", self.port, reuse_address=True, ssl=self.tls
         )
         self.port = self._server.sockets[0].getsockname()[1]
         return self

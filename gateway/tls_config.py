@@ -1,0 +1,63 @@
+"""Settings of TLS: what clients connect to, and how workers are connected to."""
+
+import ssl
+from dataclasses import dataclass
+
+import grpc
+
+from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
+from radixgate.tls import client_context, pem, server_context
+
+
+@dataclass(frozen=True, slots=True)
+class TlsConfig:
+    """Knobs of certificates, all PEM files. Those to workers are for https:// and grpcs://."""
+
+    tls_cert_path: str | None = knob(
+        None, help="certificate that clients are shown, with its chain; none: in the clear"
+    )
+    tls_key_path: str | None = knob(None, help="its key, without a password")
+    tls_client_ca_path: str | None = knob(
+        None, help="only clients with a certificate of this authority are let in"
+    )
+    ca_cert_paths: tuple[str, ...] = knob(
+        (), help="authorities whose workers are believed; none: the system's"
+    )
+    client_cert_path: str | None = knob(
+        None, help="certificate that workers are shown; none: they are shown none"
+    )
+    client_key_path: str | None = knob(None, help="its key, without a password")
+
+    def __post_init__(self) -> None:
+        if (self.tls_cert_path is None) != (self.tls_key_path is None):
+            raise ConfigError("tls_cert_path and tls_key_path: one needs the other")
+        if (self.client_cert_path is None) != (self.client_key_path is None):
+            raise ConfigError("client_cert_path and client_key_path: one needs the other")
+        if self.tls_client_ca_path is not None and self.tls_cert_path is None:
+            raise ConfigError(
+                "tls_client_ca_path asks clients for certificates, which only TLS can:"
+                " give tls_cert_path and tls_key_path too"
+            )
+
+    @property
+    def scheme(self) -> str:
+        """Of the address that clients know."""
+        return "http" if self.tls_cert_path is None else "https"
+
+    def for_clients(self) -> ssl.SSLContext | None:
+        """None: they come in the clear. Raises ConfigError for files that cannot be used."""
+        if self.tls_cert_path is None or self.tls_key_path is None:
+            return None
+        return server_context(self.tls_cert_path, self.tls_key_path, self.tls_client_ca_path)
+
+    def for_workers(self) -> ssl.SSLContext:
+        """Raises ConfigError for files that cannot be used."""
+        return client_context(self.ca_cert_paths, self.client_cert_path, self.client_key_path)
+
+    def for_grpc_workers(self) -> grpc.ChannelCredentials:
+        """Raises ConfigError for files that cannot be read."""
+        roots = b"\n".join(map(pem, self.ca_cert_paths)) or None
+        key = None if self.client_key_path is None else pem(self.client_key_path)
+        chain = None if self.client_cert_path is None else pem(self.client_cert_path)
+        return grpc.ssl_channel_credentials(roots, key, chain)
