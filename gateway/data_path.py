@@ -23,7 +23,6 @@ from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.narrated import NarratedForwarder
 from radixgate.gateway.observers import Observers
-from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
@@ -93,8 +92,7 @@ class DataPath:
         reliability = rules.reliability
         self._breakers = Breakers(reliability, clock)
         self._spared = Spared(reliability.slow_start_secs, clock, rng)
-        self._outliers = Outliers(reliability, clock)
-        self.choice = WorkerChoice(self.fleet, self._breakers, self._spared, self._outliers)
+        self.choice = WorkerChoice(self.fleet, self._breakers, self._spared)
         self._read_rows: Callable[[], list[WorkerRow]] = list
         self.metrics = GatewayMetrics(lambda: self._read_rows())
         self._budget = RetryBudget(
@@ -166,7 +164,6 @@ class DataPath:
         if policy is not None:
             self.use_own_policy(policy)
         self._breakers.change(reliability)
-        self._outliers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
         name = config.policy.encode()
