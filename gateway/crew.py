@@ -86,7 +86,7 @@ class Crew:
     def breaker_of(self, worker_id: str) -> str | None:
         """The worst that a child has; None: all are closed."""
         states = {hand.breakers.get(worker_id) for hand in self._hands.values()}
-        return "open" if "open" in states else "half_open" if "half_open" in states else None
+        return next((one for one in ("open", "half_open", "ejected") if one in states), None)
 
     def order(self, message: Callable[[int], ToChild]) -> None:
         """To all; `settled` waits for it. `message` is given its number."""

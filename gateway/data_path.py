@@ -23,6 +23,7 @@ from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.narrated import NarratedForwarder
 from radixgate.gateway.observers import Observers
+from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
@@ -92,9 +93,11 @@ class DataPath:
         reliability = rules.reliability
         self._breakers = Breakers(reliability, clock)
         self._spared = Spared(reliability.slow_start_secs, clock, rng)
-        self.choice = WorkerChoice(self.fleet, self._breakers, self._spared)
+        self._outliers = Outliers(reliability, clock)
+        self.choice = WorkerChoice(self.fleet, self._breakers, self._spared, self._outliers)
         self._read_rows: Callable[[], list[WorkerRow]] = list
         self.metrics = GatewayMetrics(lambda: self._read_rows())
+        self.metrics.read_ejections = lambda: self._outliers.ejected_total
         self._budget = RetryBudget(
             reliability.retry_budget_ratio,
             self.metrics,
@@ -164,6 +167,7 @@ class DataPath:
         if policy is not None:
             self.use_own_policy(policy)
         self._breakers.change(reliability)
+        self._outliers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
         name = config.policy.encode()

@@ -99,6 +99,7 @@ class GatewayMetrics(Collector):
         self.cached_tokens = 0
         self.predicted_cached_tokens = 0
         self.in_flight = 0
+        self.read_ejections: Callable[[], int] = lambda: 0
         self.read_waiting: Callable[[], int] = lambda: 0  # for their turn; in flight only then
         self.read_more: Callable[[], Iterator[Metric]] = lambda: iter(())  # of other parts
         self.ttft = Buckets()
@@ -173,6 +174,11 @@ class GatewayMetrics(Collector):
         )
         for name, help, value in (
             ("attempts", "Attempts at workers", self.attempts),
+            (
+                "ejections",
+                "Times that a worker was set aside for its share of failures",
+                self.read_ejections(),
+            ),
             ("retries", "Attempts that repeat one that failed unseen", self.retries),
             (
                 "continuations",

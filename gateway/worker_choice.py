@@ -1,21 +1,30 @@
 """Which workers an attempt may go to before the policy chooses, and what its end says of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, Rehearsal, WorkerState
 from radixgate.gateway.breakers import Breaker, Breakers, Verdict
+from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.spared import Spared
 
 
 class WorkerChoice:
     """Leases a worker for each attempt of a request."""
 
-    def __init__(self, fleet: Fleet, breakers: Breakers, spared: Spared) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        breakers: Breakers,
+        spared: Spared,
+        outliers: Outliers | None = None,
+    ) -> None:
+        """`outliers`: None: nobody is one."""
         self._fleet = fleet
         self._breakers = breakers
         self._spared = spared
+        self._outliers = outliers
         self._probes: dict[Lease, Breaker] = {}
         # Where other processes dispatch: their state; None: closed, as far as they know.
         self.breaker_elsewhere: Callable[[str], str | None] = lambda worker_id: None
@@ -27,7 +36,7 @@ class WorkerChoice:
         `own_only`: the answer has begun at a worker of ours, and no foreign one can go on from its
         tokens. Raises as `Fleet.lease`.
         """
-        barred, spared = self._breakers.barred(), self._spared.drawn()
+        barred, spared = self._breakers.barred(), self._left_out(ask.model)
         if not tried and not barred and not spared:
             return self._noted(self._fleet.lease(ask))
         never = (*barred, *self._foreign()) if own_only else tuple(barred)
@@ -46,10 +55,13 @@ class WorkerChoice:
         that were left out, the reason by id. Raises as `Fleet.rehearse`.
         """
         with self._spared.asked_only():
-            barred, spared = self._breakers.barred(), self._spared.drawn()
+            barred, spared = self._breakers.barred(), self._left_out(ask.model)
             reasons = dict.fromkeys(barred, "its breaker is open")
             if spared:
-                wish = {**dict.fromkeys(spared, "it rests, or has just returned"), **reasons}
+                wish = {
+                    **dict.fromkeys(spared, "it rests, has just returned, or fails too often"),
+                    **reasons,
+                }
                 with suppress(NoWorkerAvailable):
                     return self._fleet.rehearse(ask, wish), wish
             return self._fleet.rehearse(ask, reasons), reasons
@@ -63,6 +75,8 @@ class WorkerChoice:
             verdict = Verdict.FAILURE
         probe = self._probes.pop(lease, None) if self._probes else None
         self._breakers.ended(lease.worker.id, verdict, probe)
+        if self._outliers is not None:
+            self._outliers.ended(lease.worker.id, verdict)
 
     def rest(self, worker_id: str, seconds: float) -> None:
         """The worker wants to be left alone for so long."""
@@ -83,8 +97,11 @@ class WorkerChoice:
         return min(waits, default=0.0)
 
     def breaker_of(self, worker_id: str) -> str:
-        """`closed`, `open` or `half_open`."""
-        return self.breaker_elsewhere(worker_id) or self._breakers.state_of(worker_id)
+        """`closed`, `open`, `half_open`, or `ejected`: closed, and set aside as an outlier."""
+        state = self.breaker_elsewhere(worker_id) or self._breakers.state_of(worker_id)
+        if state == "closed" and self._outliers is not None:
+            return "ejected" if self._outliers.is_ejected(worker_id) else state
+        return state
 
     def came(self, worker_id: str, *, returned: bool) -> None:
         """The worker is ready; `returned`: after it was down. What was held against it is not any
@@ -96,6 +113,8 @@ class WorkerChoice:
     def left(self, worker_id: str) -> None:
         self._breakers.forget(worker_id)
         self._spared.forget(worker_id)
+        if self._outliers is not None:
+            self._outliers.forget(worker_id)
 
     def check(self) -> None:
         """Assert that each probe under way is counted once. O(failing workers)."""
@@ -109,6 +128,21 @@ class WorkerChoice:
         if probe is not None:
             self._probes[lease] = probe
         return lease
+
+    def _left_out(self, model: str | None) -> Collection[str]:
+        """Whom to spare this time, and who is an outlier among those that could serve."""
+        spared = self._spared.drawn()
+        if self._outliers is None or not self._outliers.any:
+            return spared
+        barred = self._breakers.barred()
+        serving = [
+            view.identity.id
+            for view in self._fleet.workers()
+            if view.identity.model == model
+            and view.state is WorkerState.READY
+            and view.identity.id not in barred
+        ]
+        return {*spared, *self._outliers.among(serving)}
 
     def _foreign(self) -> Sequence[str]:
         views = self._fleet.workers()
