@@ -33,7 +33,7 @@ def dataset_requests(
     config = dataset.bench(seed)
     prompts = planned_prompts(config, workload)
     if all(planned.session is not None for planned in prompts):
-        return [_turn(planned, block_size) for planned in prompts]
+        return _turns(prompts, block_size)
     times = _times(prompts, seed)
     return [
         _request(planned.prompt, planned.output_tokens, at_s, block_size)
@@ -53,7 +53,7 @@ def schedule_requests(path: Path, block_size: int) -> list[TracedRequest]:
     if not schedule:
         raise ConfigError(f"{path} holds no requests")
     if max(request.turn for request in schedule):
-        return [_turn(request, block_size) for request in schedule]
+        return _turns(schedule, block_size)
     return [_request(r.prompt, r.output_tokens, r.t_intended_s, block_size) for r in schedule]
 
 
@@ -87,13 +87,20 @@ def _request(prompt: Prompt, output_tokens: int, at_s: float, block_size: int) -
     )
 
 
-def _turn(one: PlannedPrompt | ScheduledRequest, block_size: int) -> TracedRequest:
-    return replace(
-        _request(one.prompt, one.output_tokens, -1.0, block_size),
-        session=one.session,
-        turn=one.turn,
-        think_s=one.think_s if one.turn else 0.0,
-    )
+def _turns(
+    planned: Sequence[PlannedPrompt] | Sequence[ScheduledRequest], block_size: int
+) -> list[TracedRequest]:
+    """Bench has the pause after a turn, a trace the one before it."""
+    think_after = {(one.session, one.turn): one.think_s for one in planned}
+    return [
+        replace(
+            _request(one.prompt, one.output_tokens, -1.0, block_size),
+            session=one.session,
+            turn=one.turn,
+            think_s=think_after.get((one.session, one.turn - 1), 0.0),
+        )
+        for one in planned
+    ]
 
 
 def _tokens(prompt: Prompt) -> "array[int]":

@@ -7,6 +7,7 @@ import pytest
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.datasets.by_name import planned_prompts
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.schedule import write_schedule
 from radixgate.loadgen.simulator.config import SimulateConfig
@@ -55,12 +56,14 @@ def test_rollouts_of_a_step_come_at_once_and_steps_at_the_pace_of_the_load() -> 
 
 
 def test_turns_of_an_agent_go_on_from_the_turn_before() -> None:
-    requests = requests_of(DatasetConfig(dataset_name="agentic", num_prompts=8))
+    dataset = DatasetConfig(dataset_name="agentic", num_prompts=8)
+    requests = requests_of(dataset)
     turns = [one for one in requests if one.session == "agent0"]
     assert [one.turn for one in turns] == list(range(8))
     for before, after in pairwise(turns):
         assert after.ids[: len(before.ids)] == before.ids
-    assert turns[0].think_s == 0.0
+    planned = planned_prompts(dataset.bench(1), SHAPES)
+    assert [one.think_s for one in turns] == [0.0, *(one.think_s for one in planned[:7])]
 
 
 def test_a_schedule_that_bench_wrote_is_a_trace(tmp_path: Path) -> None:
