@@ -10,6 +10,8 @@ from radixgate.policies.queued_tokens import queued_tokens
 
 # What a prediction leaves out (a step under way, decoding beside it) takes about so much.
 _PREDICTED_SHARE = 0.9
+# Slow steps are old news by the time of the answer, and go with the prompts that others send.
+_ITL_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,12 @@ class SloConfig:
         help="and their further tokens each within so long of the one before; none: no such aim",
     )
     slo_miss_weight: float = knob(
-        5.0,
+        2.0,
         unit="s",
         help="kv_cost_slo: what a worker costs that would miss where another does not",
     )
     slo_late_share: float = knob(
-        0.3,
+        0.2,
         help="kv_cost_slo: share at which its own wait counts for a request that is late anywhere",
     )
 
@@ -105,11 +107,11 @@ class Slo:
                 unfelt = 1.0 - self._late_share
                 costs = [cost - unfelt * wait for cost, wait in zip(costs, waits, strict=True)]
             else:
-                costs = self._dearer(costs, keeps)
+                costs = _dearer(costs, keeps, self._miss_s)
         if self._itl_s is not None:
             keeps = self._itl_kept(candidates, self._itl_s)
             if any(keeps):
-                costs = self._dearer(costs, keeps)
+                costs = _dearer(costs, keeps, _ITL_SHARE * self._miss_s)
         return Weighed(costs, late)
 
     def _itl_kept(self, candidates: Candidates, limit_s: float) -> list[bool]:
@@ -117,6 +119,6 @@ class Slo:
         steps = candidates.read_decode_step_s() or [None] * len(candidates)
         return [step is None or step <= limit_s for step in steps]
 
-    def _dearer(self, costs: Sequence[float], keeps: Sequence[bool]) -> list[float]:
-        miss = self._miss_s
-        return [cost if kept else cost + miss for cost, kept in zip(costs, keeps, strict=True)]
+
+def _dearer(costs: Sequence[float], keeps: Sequence[bool], by_s: float) -> list[float]:
+    return [cost if kept else cost + by_s for cost, kept in zip(costs, keeps, strict=True)]
