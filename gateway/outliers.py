@@ -78,6 +78,9 @@ class Outliers:
     def among(self, workers: Sequence[str]) -> Collection[str]:
         """Who of these is set aside now: the first that were, up to half of them. O(ejections)."""
         now = self._clock.now()
+        kept = now - self._config.outlier_window_secs
+        for one in [one for one, was in self._ejections.items() if was.until < kept]:
+            del self._ejections[one]
         away = [one for one in self._ejections if self._ejections[one].until > now]
         present = set(workers)
         return [one for one in away if one in present][: len(present) // 2]

@@ -92,6 +92,8 @@ def test_one_that_fails_again_after_its_return_is_away_longer() -> None:
     judged.clock.advance(2)
     assert judged.away() == []
     judged.clock.advance(31)  # it did well for a window
+    assert judged.away() == []
+    assert not judged.outliers.any, "a sound fleet costs nothing"
     judged.fails("a")
     judged.clock.advance(31)
     assert judged.away() == []
