@@ -33,7 +33,7 @@ from small_gateway import SmallGateway, small_gateway
 from strict_reader import Reading, Rest, read_strictly
 from until import until
 
-SECONDS = float(os.environ.get("RADIXGATE_FUZZ_SECS", "40"))
+SECONDS = float(os.environ.get("RADIXGATE_FUZZ_SECS", "30"))
 SEED = int(os.environ.get("RADIXGATE_FUZZ_SEED", "1"))
 MOST_BODY_BYTES = 100_000
 AT_ONCE = 24
