@@ -197,11 +197,11 @@ def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
 
 def _requests(candidates: Candidates) -> Sequence[int]:
     """Requests at each worker: ours, or all that it reports if that is more."""
-    if not any(candidates.running) and not any(candidates.waiting):
-        return candidates.requests_in_flight
-    return [
-        own if running is None or waiting is None else max(own, running + waiting)
-        for own, running, waiting in zip(
-            candidates.requests_in_flight, candidates.running, candidates.waiting, strict=True
-        )
+    own, running, waiting = candidates.requests_in_flight, candidates.running, candidates.waiting
+    if not any(running) and not any(waiting):
+        return own
+    reported = [
+        0 if runs is None or waits is None else runs + waits
+        for runs, waits in zip(running, waiting, strict=True)
     ]
+    return list(map(max, own, reported))

@@ -11,7 +11,8 @@ CHANCE_SHARE_A_WORKER = 1 / 4_096
 
 def is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
     """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
-    holders = sum(tokens >= cached[best] for tokens in cached)
+    most = cached[best]
+    holders = len([tokens for tokens in cached if tokens >= most])
     workers = len(cached)
     if holders == workers:
         return False
