@@ -57,7 +57,8 @@ class Gateway:
         Raises ConfigError if the address cannot be had or a worker's URL is none.
         """
         config = self._config
-        make_admin = await self.headquarters.open(self.reloading.routes())
+        experiments = self.headquarters.experimenting.routes()
+        make_admin = await self.headquarters.open(*self.reloading.routes(), *experiments)
         tls = self._rules.tls.for_clients()
         listening = Listening(config.host, config.port, config.max_payload_size, tls)
         door = Door(self.headquarters.path, self._rules.headers, make_admin, listening, self._clock)

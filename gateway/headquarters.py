@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -46,10 +46,10 @@ class Headquarters:
         self._max_payload_size = config.max_payload_size
         self._runner: web.AppRunner | None = None
 
-    async def open(self, more: Sequence[web.RouteDef] = ()) -> Callable[[], asyncio.Protocol]:
-        """What takes over a connection with an admin's request; `more`: further routes."""
+    async def open(self, *routes: web.RouteDef) -> Callable[[], asyncio.Protocol]:
+        """What takes over a connection with an admin's request; `routes`: besides the admin's."""
         app = self.admin.application(self._max_payload_size)
-        app.add_routes([*self.experimenting.routes(), *more])
+        app.add_routes(routes)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, logger=admin_log())
         await self._runner.setup()
         make_admin = self._runner.server

@@ -25,6 +25,7 @@ from radixgate.gateway.headquarters import Headquarters
 from radixgate.gateway.key_ring import KeyRing, keys_of
 from radixgate.gateway.keys_file import KeyEntry
 from radixgate.gateway.metric_families import about_workers, exposition, families_of
+from radixgate.gateway.one_process import check_one_process, refused_routes
 from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.process_channel import parent_end
 from radixgate.gateway.process_child import ADMIN_SOCKET, CHILDREN_SOCKET
@@ -65,9 +66,10 @@ class ParentGateway:
     def __init__(
         self, settings: GatewaySettings, policy: Policy, clock: Clock, rng: random.Random
     ) -> None:
-        """Raises ConfigError if the limits cannot be divided."""
+        """Raises ConfigError for limits that cannot be divided, or what only one process can do."""
         self._settings = settings
         check_shares(settings.config.processes, settings.rules.limits)
+        check_one_process(settings)
         settings.rules.tls.for_clients()  # the children's, seen here before one starts
         self._keys: Sequence[KeyEntry] = keys_of(settings.rules.access)
         ring = KeyRing.made(settings.rules.access, self._keys)
@@ -112,7 +114,8 @@ class ParentGateway:
         try:
             # Readable and searchable by its owner alone: that is what admits to the sockets.
             self._directory = tempfile.mkdtemp(prefix="radixgate-")
-            make_admin = await self.headquarters.open(self.reloading.routes())
+            routes = (*self.reloading.routes(), *refused_routes(config.processes))
+            make_admin = await self.headquarters.open(*routes)
             self._admin_server = await loop.create_unix_server(make_admin, self._path(ADMIN_SOCKET))
             self._server = await loop.create_unix_server(
                 lambda: parent_end(self._crew.heard, self._crew.lost), self._path(CHILDREN_SOCKET)
