@@ -45,6 +45,10 @@ async def _nobody_else(order: AbortOrder) -> Reached:
 async def _at_once() -> None: ...
 
 
+async def _no_settings(request: web.Request) -> web.Response:
+    raise RequestError("this gateway was not started from settings that can be read again")
+
+
 @dataclass(slots=True)
 class Admin:
     """The handlers, and what they look at."""
@@ -63,6 +67,7 @@ class Admin:
     read_metrics: Callable[[], Awaitable[bytes]] | None = None
     abort_elsewhere: Callable[[AbortOrder], Awaitable[Reached]] = _nobody_else
     settled: Callable[[], Awaitable[None]] = _at_once  # what was ordered is in force everywhere
+    reload: Callable[[web.Request], Awaitable[web.Response]] = _no_settings
 
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
@@ -81,6 +86,7 @@ class Admin:
                 web.get("/flush_cache", self.flush_cache),
                 web.post("/flush_cache", self.flush_cache),
                 web.post("/abort_request", self.abort_request),
+                web.post("/reload", self.reload_settings),
             ]
         )
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
@@ -193,6 +199,9 @@ class Admin:
         results = await _order(asked, lambda handle: handle.abort_request(order))
         results = merged(reached.results, results)
         return _order_answer(results, any(result.ok for result in results.values()))
+
+    async def reload_settings(self, request: web.Request) -> web.Response:
+        return await self.reload(request)
 
     async def _order_all(
         self, order: Callable[[WorkerHandle], Awaitable[OrderResult]]

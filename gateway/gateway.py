@@ -45,6 +45,7 @@ class Gateway:
         self.door: Door | None = None  # None: not started
         settings = GatewaySettings(config, PolicyConfigs(), rules)
         self.reloading = Reloading(settings, self._adopt, self.workers)
+        self.headquarters.admin.reload = self.reloading.by_request
 
     @property
     def port(self) -> int:
@@ -57,8 +58,7 @@ class Gateway:
         Raises ConfigError if the address cannot be had or a worker's URL is none.
         """
         config = self._config
-        experiments = self.headquarters.experimenting.routes()
-        make_admin = await self.headquarters.open(*self.reloading.routes(), *experiments)
+        make_admin = await self.headquarters.open(*self.headquarters.experimenting.routes())
         tls = self._rules.tls.for_clients()
         listening = Listening(config.host, config.port, config.max_payload_size, tls)
         door = Door(self.headquarters.path, self._rules.headers, make_admin, listening, self._clock)

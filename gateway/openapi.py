@@ -110,6 +110,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation("get", "/flush_cache", "As POST.", ADMIN, answer=INFO),
     Operation("post", "/abort_request", "End one request, or all.", ADMIN, _ABORT, answer=INFO),
+    Operation("post", "/reload", "Settings are read again, all or none.", ADMIN, answer=INFO),
     Operation(
         "post",
         "/explain",

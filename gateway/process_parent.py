@@ -86,6 +86,7 @@ class ParentGateway:
         )
         self._clock, self._rng = clock, rng
         self.reloading = Reloading(settings, self._adopt, self.headquarters.workers)
+        self.headquarters.admin.reload = self.reloading.by_request
         self._directory = ""
         self._reserved: socket.socket | None = None
         self._server: asyncio.AbstractServer | None = None
@@ -114,8 +115,7 @@ class ParentGateway:
         try:
             # Readable and searchable by its owner alone: that is what admits to the sockets.
             self._directory = tempfile.mkdtemp(prefix="radixgate-")
-            routes = (*self.reloading.routes(), *refused_routes(config.processes))
-            make_admin = await self.headquarters.open(*routes)
+            make_admin = await self.headquarters.open(*refused_routes(config.processes))
             self._admin_server = await loop.create_unix_server(make_admin, self._path(ADMIN_SOCKET))
             self._server = await loop.create_unix_server(
                 lambda: parent_end(self._crew.heard, self._crew.lost), self._path(CHILDREN_SOCKET)

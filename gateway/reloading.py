@@ -64,10 +64,7 @@ class Reloading:
         )
         self._add(self._named)
 
-    def routes(self) -> list[web.RouteDef]:
-        return [web.post("/reload", self.reload_by_request)]
-
-    async def reload_by_request(self, request: web.Request) -> web.Response:
+    async def by_request(self, request: web.Request) -> web.Response:
         """Raises RequestError with what is wrong; nothing has changed then."""
         try:
             change = await self.reload()
@@ -79,7 +76,7 @@ class Reloading:
             {"changed": list(change.changed), "needs_restart": list(change.needs_restart)}
         )
 
-    async def reload_by_signal(self) -> None:
+    async def by_signal(self) -> None:
         """What is wrong goes to the log; nothing has changed then."""
         try:
             await self.reload()

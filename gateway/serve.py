@@ -86,7 +86,7 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
 
     def on_hangup() -> None:
         gateway.reopen_logs()
-        reload = loop.create_task(gateway.reloading.reload_by_signal())
+        reload = loop.create_task(gateway.reloading.by_signal())
         reloads.add(reload)
         reload.add_done_callback(reloads.discard)
 

@@ -122,7 +122,7 @@ async def test_a_wrong_setting_changes_nothing_and_is_told() -> None:
         readable(gateway, first, unreadable)
         answer = await gateway.post("/reload", b"")
         assert (answer.status, "settings.yaml:3" in answer.body.decode()) == (400, True)
-        await gateway.gateway.reloading.reload_by_signal()
+        await gateway.gateway.reloading.by_signal()
         assert (await gateway.chat()).status == 200
 
 
