@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import msgspec
@@ -13,7 +14,7 @@ from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
-from radixgate.gateway.known_chains import KnownChains
+from radixgate.gateway.known_chains import KnownChains, conversation_by_ids, fingerprint_by_ids
 from radixgate.proto.blocks import root_id
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
@@ -26,6 +27,8 @@ Blocks = Mapping[MirrorKey, Sequence[int]]
 BYTES: Literal["bytes"] = "bytes"
 # What a token is worth where no tokenizer is known: English prose in common vocabularies.
 BYTES_A_TOKEN = 4
+# Of models and salts.
+_MAX_ROOTS = 4_096
 
 _PARSERS: Mapping[bytes, Callable[[Body], GenerationRequest]] = {
     b"/v1/chat/completions": parse_chat,
@@ -69,6 +72,7 @@ class Asking:
         self._fleet = fleet
         self._prompts = prompts
         self._chains = KnownChains()
+        self._root_of = lru_cache(maxsize=_MAX_ROOTS)(root_id)
 
     def read(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question | None:
         """None: workers of ours serve the model, so that `read_own` is the way.
@@ -85,18 +89,22 @@ class Asking:
             raise
         model = self._model_of(request.model, caller)
         keys = self._fleet.mirrors_of(model)
-        if any(key.unit != BYTES for key in keys):
-            return None
+        for key in keys:
+            if key.unit != BYTES:
+                return None
         prompt = request.prompt
-        salt = _salt(caller, request.salt)
+        salt = _salt(caller, request.salt) if caller.salted else request.salt
+        # A long prompt is hashed once: all that names it is made of its blocks' ids.
+        root = self._root_of(model, None, salt)
+        ids = self._chains.chain(root, prompt)
         ask = Ask(
             model=model,
-            prompt_tokens=max(1, len(prompt) // BYTES_A_TOKEN),
-            blocks=self._byte_blocks(keys, model, salt, prompt),
-            session=request.session or conversation_of(prompt),
+            prompt_tokens=len(prompt) // BYTES_A_TOKEN or 1,
+            blocks=dict.fromkeys(keys, ids),
+            session=request.session or conversation_by_ids(root, ids, prompt),
             tenant=caller.tenant,
             priority=request.priority,
-            fingerprint=xxh3_64_intdigest(prompt),
+            fingerprint=fingerprint_by_ids(root, ids, prompt),
         )
         return Question(ask)
 
@@ -135,7 +143,7 @@ class Asking:
     ) -> Blocks:
         if not keys:
             return {}
-        return dict.fromkeys(keys, self._chains.chain(root_id(model, None, salt), prompt))
+        return dict.fromkeys(keys, self._chains.chain(self._root_of(model, None, salt), prompt))
 
     def _has_own(self, model: str) -> bool:
         return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))

@@ -11,6 +11,8 @@ from radixgate.gateway.keys_file import KeyEntry, TenantLimits, limits_of, read_
 
 _SCHEME = b"bearer "
 _SHORT = 8  # bytes of a digest that find its entry; the whole is then compared in constant time
+# Headers, of some ten bytes to a few KB each.
+_MAX_RECENT = 1_024
 
 
 class KeyRing:
@@ -26,6 +28,9 @@ class KeyRing:
         """`callers` by the SHA-256 of their key; `open_to_all`: only admin routes need one."""
         self.limits = limits  # by tenant of the file
         self._callers = {digest[:_SHORT]: (digest, callers[digest]) for digest in callers}
+        # Headers whose key was known, as they came: a head that comes again is the same object, and
+        # a look-up compares hashes that are seeded at random, never a key with another.
+        self._recent: dict[bytes, Caller] = {}
         self._nobody = None if not open_to_all else ANYONE if not callers else Caller()
 
     @classmethod
@@ -61,7 +66,9 @@ class KeyRing:
 
         Raises Unauthorized.
         """
-        known = self._find(authorization) if authorization is not None else None
+        known = None
+        if authorization is not None:
+            known = self._recent.get(authorization) or self._find(authorization)
         known = known or self._nobody
         if known is None:
             what = "no API key was given" if authorization is None else "this API key is not known"
@@ -84,6 +91,9 @@ class KeyRing:
         found = self._callers.get(digest[:_SHORT])
         if found is None or not hmac.compare_digest(found[0], digest):
             return None
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent[authorization] = found[1]
         return found[1]
 
 

@@ -2,9 +2,15 @@
 
 from array import array
 
-from xxhash import xxh3_128_intdigest
+from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_intdigest
 
-from radixgate.proto.blocks import LONG_AFTER_BYTES, byte_chain
+from radixgate.proto.blocks import (
+    LONG_AFTER_BYTES,
+    blocks_in_bytes,
+    byte_chain,
+    bytes_in_blocks,
+)
+from radixgate.proto.routing_text import first_exchange
 
 # A prompt is looked up in pieces of this size; what is shorter is hashed anew.
 SEGMENT_BYTES = LONG_AFTER_BYTES
@@ -43,3 +49,24 @@ class KnownChains:
                 self._known.clear()
             self._known[key] = ids
         return ids
+
+
+def fingerprint_by_ids(root: int, ids: "array[int]", text: bytes) -> int:
+    """A hash of the whole text that reads only what lies behind its last block; `ids` are the
+    text's, under `root`."""
+    if not ids:
+        return xxh3_64_intdigest(text, root)
+    return xxh3_64_intdigest(memoryview(text)[bytes_in_blocks(len(ids)) :], ids[-1])
+
+
+def conversation_by_ids(root: int, ids: "array[int]", text: bytes) -> str | None:
+    """A name for the conversation, equal for all its turns under this root; None: no messages.
+
+    It reads only what lies behind the last block of the first exchange.
+    """
+    end = first_exchange(text)
+    if end is None:
+        return None
+    blocks = blocks_in_bytes(end)
+    parent = ids[blocks - 1] if blocks else root
+    return xxh3_64_hexdigest(memoryview(text)[bytes_in_blocks(blocks) : end], parent)

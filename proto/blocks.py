@@ -51,6 +51,8 @@ def byte_chain(parent: int, text: bytes, start: int = 0, end: int | None = None)
     the block before. `end` None: the end of the text. O(bytes), and 0.25 us a block.
     """
     stop = len(text) if end is None else end
+    if stop - start < BYTE_BLOCK:
+        return array("Q")
     head = max(0, min(stop, LONG_AFTER_BYTES) - start) // BYTE_BLOCK
     tail = max(0, stop - max(start, LONG_AFTER_BYTES)) // LONG_BYTE_BLOCK
     content = memoryview(text)[start:stop]
@@ -61,6 +63,13 @@ def bytes_in_blocks(blocks: int) -> int:
     """How many bytes the first `blocks` ids of a byte chain cover."""
     head = min(blocks, LONG_AFTER_BYTES // BYTE_BLOCK)
     return head * BYTE_BLOCK + (blocks - head) * LONG_BYTE_BLOCK
+
+
+def blocks_in_bytes(size: int) -> int:
+    """How many whole blocks of a byte chain lie in the first `size` bytes."""
+    if size <= LONG_AFTER_BYTES:
+        return size // BYTE_BLOCK
+    return LONG_AFTER_BYTES // BYTE_BLOCK + (size - LONG_AFTER_BYTES) // LONG_BYTE_BLOCK
 
 
 def _chain(parent: int, content: memoryview, sizes: list[int]) -> "array[int]":

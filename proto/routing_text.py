@@ -8,6 +8,7 @@ from xxhash import xxh3_64_hexdigest
 # Between messages and fields: bytes that no JSON string can hold unescaped.
 MESSAGE_END = b"\x1e"
 _FIELD = b"\x1f"
+_USER = b"user" + _FIELD
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -44,11 +45,15 @@ def conversation_of(text: bytes) -> str | None:
 
     None where there are no messages, as in a plain prompt. O(bytes up to the first user message).
     """
-    start = text.find(b"user" + _FIELD)
+    end = first_exchange(text)
+    return None if end is None else xxh3_64_hexdigest(text[:end])
+
+
+def first_exchange(text: bytes) -> int | None:
+    """Where it ends: all turns of a conversation are equal up to there. None: no messages."""
+    start = text.find(_USER)
     end = text.find(MESSAGE_END, start)
-    if start < 0 or end < 0:
-        return None
-    return xxh3_64_hexdigest(text[:end])
+    return None if start < 0 or end < 0 else end
 
 
 def _content(content: object) -> bytes:

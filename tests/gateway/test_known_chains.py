@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radixgate.gateway import known_chains
-from radixgate.gateway.known_chains import SEGMENT_BYTES, KnownChains
+from radixgate.gateway.known_chains import (
+    SEGMENT_BYTES,
+    KnownChains,
+    conversation_by_ids,
+    fingerprint_by_ids,
+)
 from radixgate.proto.blocks import byte_chain, root_id
+from radixgate.proto.routing_text import message_bytes
 
 ROOT = root_id("toy")
 TEXT = bytes(range(256)) * 400
@@ -40,3 +46,33 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         text = bytes([number]) * (2 * SEGMENT_BYTES)
         assert chains.chain(ROOT, text) == byte_chain(ROOT, text)
         assert len(chains._known) <= 2
+
+
+def _turns(*texts: str) -> bytes:
+    roles = ("user", "assistant")
+    return message_bytes(
+        [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
+    )
+
+
+@pytest.mark.parametrize("length", [10, 256, 5_000, 16_384, 40_000])
+def test_a_conversation_keeps_its_name_through_its_turns(length: int) -> None:
+    chains = KnownChains()
+    texts = [_turns("x" * length), _turns("x" * length, "yes", "and then?" * 900)]
+    names = {conversation_by_ids(ROOT, chains.chain(ROOT, text), text) for text in texts}
+    assert len(names) == 1
+    other = _turns("x" * length + "y")
+    assert conversation_by_ids(ROOT, chains.chain(ROOT, other), other) not in names
+    assert conversation_by_ids(8, chains.chain(8, texts[0]), texts[0]) not in names
+
+
+def test_a_prompt_without_messages_names_no_conversation() -> None:
+    assert conversation_by_ids(ROOT, KnownChains().chain(ROOT, TEXT), TEXT) is None
+
+
+@pytest.mark.parametrize("length", [10, 256, 300, 17_000])
+def test_a_fingerprint_tells_texts_apart_by_any_byte(length: int) -> None:
+    text = b"x" * length
+    texts = (text, text[1:] + b"y", b"y" + text[1:], text + b"x")
+    found = [fingerprint_by_ids(ROOT, byte_chain(ROOT, one), one) for one in texts]
+    assert len(set(found)) == len(texts)
