@@ -47,6 +47,11 @@ class Breakers:
             breaker.failures = most if opened else min(breaker.failures, most - 1)
             breaker.successes = min(breaker.successes, config.cb_success_threshold - 1)
 
+    @property
+    def none_failing(self) -> bool:
+        """A success would change nothing."""
+        return not self._failing
+
     def barred(self) -> Collection[str]:
         """The workers that may be given nothing now. O(failing workers)."""
         if not self._failing:

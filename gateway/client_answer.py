@@ -12,6 +12,7 @@ from radixgate.gateway.metrics import FinalOutcome
 from radixgate.proto import sse
 from radixgate.proto.error_body import error_event
 
+_OK = FinalOutcome.OK  # a member is looked up by a function call each time
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
@@ -160,5 +161,5 @@ class ClientAnswer:
 
 def _outcome_of(status: int) -> FinalOutcome:
     if status < 400:
-        return FinalOutcome.OK
+        return _OK
     return FinalOutcome.CLIENT_ERROR if status < 500 else FinalOutcome.UPSTREAM_ERROR

@@ -24,6 +24,8 @@ from radixgate.gateway.salted_body import salted_body
 from radixgate.gateway.to_workers import to_workers
 
 _log = logging.getLogger(__name__)
+# A member is looked up by a function call each time; these two are met by every request.
+_OK, _FAILED = Outcome.OK, Outcome.FAILED
 
 
 class Exchange:
@@ -147,7 +149,7 @@ class Exchange:
         held = self._answer.held
         assert held is not None
         if held.ok:
-            self._end_attempt(Outcome.OK, counts)
+            self._end_attempt(_OK, counts)
         elif held.status < 500 and not held.retriable:
             self._end_attempt(Outcome.REFUSED)
         else:
@@ -260,7 +262,7 @@ class Exchange:
             return
         lease.close(outcome, None if counts is None else counts.cached)
         self._core.choice.ended(lease, outcome, busy=busy)
-        if outcome is Outcome.FAILED:
+        if outcome is _FAILED:
             self._core.metrics.worker_failed(lease.worker.id)
 
     def _be_patient(self, seconds: float) -> float:

@@ -248,8 +248,9 @@ class UpstreamPool:
 
     def take_idle(self) -> UpstreamConnection | None:
         """A kept connection, or None: then `connect`. O(1)."""
-        while self._idle:
-            connection, _ = self._idle.popitem()
+        idle = self._idle
+        while idle:
+            connection = idle.popitem()[0]
             if connection.usable:
                 return connection
         return None
@@ -275,9 +276,10 @@ class UpstreamPool:
         if len(self._idle) >= self._max_idle:
             connection.abort()
             return
-        connection.idle_until = self._clock.now() + self._idle_timeout_s
+        connection.idle_until = until = self._clock.now() + self._idle_timeout_s
         self._idle[connection] = None
-        self.deadline = min(self.deadline, connection.idle_until)
+        if until < self.deadline:
+            self.deadline = until
 
     def on_deadline(self) -> None:
         """Close what has been idle for too long; the longest idle come first."""

@@ -9,6 +9,8 @@ from radixgate.gateway.breakers import Breaker, Breakers, Verdict
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.spared import Spared
 
+_OK = Outcome.OK  # a member is looked up by a function call each time
+
 
 class WorkerChoice:
     """Leases a worker for each attempt of a request."""
@@ -68,8 +70,10 @@ class WorkerChoice:
 
     def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
         """An attempt is over. `busy`: it failed only because the worker is full for now."""
+        if outcome is _OK and not self._probes and self._breakers.none_failing:
+            return
         verdict = Verdict.NEUTRAL
-        if outcome is Outcome.OK:
+        if outcome is _OK:
             verdict = Verdict.SUCCESS
         elif outcome is Outcome.FAILED and not busy:
             verdict = Verdict.FAILURE

@@ -4,7 +4,7 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from radixgate.errors import WorkerFailed
 from radixgate.gateway import hop_headers
@@ -12,6 +12,11 @@ from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, Whole
 from radixgate.gateway.attempt import AnswerCounts, Downstream, FrontRequest, Headers
 from radixgate.gateway.header_rules import Crosses, everything
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+
+# Heads that an answer came under lately; all are forgotten when there are more.
+_MAX_HEADS = 256
+
+_MakeReader = Callable[[], AnswerReader]
 
 
 class HttpWorkerClient:
@@ -25,10 +30,12 @@ class HttpWorkerClient:
     ) -> None:
         """`answer_headers`: which headers of answers clients get."""
         self.pool = pool
-        self.answer_headers = answer_headers
+        self._answer_headers = answer_headers
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.authority.encode()
         self._running: set[HttpAttempt] = set()
+        # A head that comes again is the same list. By its id, which is its own while it is kept.
+        self._seen: dict[int, tuple[Headers, Headers, _MakeReader | None]] = {}
 
     def start(self, request: FrontRequest, downstream: Downstream) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
@@ -38,6 +45,19 @@ class HttpWorkerClient:
 
     def ended(self, attempt: "HttpAttempt") -> None:
         self._running.discard(attempt)
+
+    def seen(self, status: int, headers: Headers) -> tuple[Headers, Headers, _MakeReader | None]:
+        """The headers, what a client gets of them, and who reads the answer (None: nobody).
+
+        All are shared by the answers under this head: never changed.
+        """
+        known = self._seen.get(id(headers))
+        if known is None:
+            if len(self._seen) >= _MAX_HEADS:
+                self._seen.clear()
+            passed = hop_headers.to_client(headers, self._answer_headers)
+            known = self._seen[id(headers)] = headers, passed, _reader_for(status, headers)
+        return known
 
     def bodies(self) -> Iterator[bytes]:
         """Of the requests that have not ended."""
@@ -135,10 +155,10 @@ class HttpAttempt:
             # The key is ours: the client has given no wrong one, and could not mend it.
             self.fail(self._client.pool.failure("it does not take the key it is asked with"))
             return
-        self._reader = _reader_for(status, headers)
-        self._downstream.on_head(
-            status, hop_headers.to_client(headers, self._client.answer_headers)
-        )
+        _, passed, reader = self._client.seen(status, headers)
+        if reader is not None:
+            self._reader = reader()
+        self._downstream.on_head(status, passed)
 
     def on_data(self, data: bytes) -> None:
         if self._downstream is None:
@@ -200,7 +220,7 @@ class HttpAttempt:
         return downstream
 
 
-def _reader_for(status: int, headers: Headers) -> AnswerReader | None:
+def _reader_for(status: int, headers: Headers) -> _MakeReader | None:
     """Only a successful answer in the clear says what it cost."""
     if not 200 <= status < 300:
         return None
@@ -209,5 +229,5 @@ def _reader_for(status: int, headers: Headers) -> AnswerReader | None:
     if encoding is not None and encoding.lower() != b"identity":
         return None
     if kind.startswith(b"text/event-stream"):
-        return StreamedAnswer()
-    return WholeAnswer() if kind.startswith(b"application/json") else None
+        return StreamedAnswer
+    return WholeAnswer if kind.startswith(b"application/json") else None
