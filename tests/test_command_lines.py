@@ -63,6 +63,12 @@ WORKER = [
     ),
     ("--model-path M --disable-cuda-graph --schedule-policy lpm", ""),
     ("--model-path M --disable-overlap-schedule", ""),
+    ("--model-path M --ssl-certfile c.pem --ssl-keyfile k.pem --ssl-ca-certs ca.pem", ""),
+    (
+        "--model-path M --ssl-certfile c.pem --ssl-keyfile k.pem --ssl-keyfile-password p"
+        " --enable-ssl-refresh",
+        "--ssl-keyfile-password --enable-ssl-refresh",
+    ),
     ("--model-path M --tp-size 1 --dp-size 1 --nnodes 1 --node-rank 0 --kv-cache-dtype auto", ""),
 ]
 GATEWAY = [
@@ -81,6 +87,17 @@ GATEWAY = [
         " http://127.0.0.1:30012 8998 --decode http://127.0.0.1:30021 --prefill-policy cache_aware"
         " --decode-policy power_of_two --host 0.0.0.0 --port 8000",
         "--pd-disaggregation --prefill --decode --prefill-policy --decode-policy",
+    ),
+    (
+        "--worker-urls https://127.0.0.1:30001 grpcs://127.0.0.1:30002 --tls-cert-path c.pem"
+        " --tls-key-path k.pem --ca-cert-paths a.pem b.pem --client-cert-path d.pem"
+        " --client-key-path e.pem --port 30000",
+        "",
+    ),
+    (
+        "--processes 4 --workers-file w.yaml --tls-cert-path c.pem --tls-key-path k.pem"
+        " --tls-client-ca-path a.pem --max-concurrent-requests 64 --queue-size 128",
+        "",
     ),
 ]
 BENCH = [

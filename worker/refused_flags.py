@@ -15,6 +15,10 @@ _NO_TIERS = "the cache has one tier, the KV pool; size it with --max-total-token
 _ONE_ROLE = "a worker always does both prefill and decode"
 
 REFUSED: Mapping[str, Refusal] = {
+    "--ssl-keyfile-password": Refusal(
+        "anybody could read it in the process list; give a key without a password"
+    ),
+    "--enable-ssl-refresh": Refusal("certificates are read at start; restart the worker"),
     "--tp-size": Refusal(_ONE_DEVICE, accepts=("1",)),
     "--tensor-parallel-size": Refusal(_ONE_DEVICE, accepts=("1",)),
     "--tp": Refusal(_ONE_DEVICE, accepts=("1",)),
