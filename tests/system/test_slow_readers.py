@@ -60,7 +60,8 @@ async def growth_kb(fleet: LiveFleet, path: str, body: object) -> int:
 
 def endless(request: Recorded) -> list[Step]:
     if request.json["messages"][0]["content"] != "long":
-        return [*sse_head(), *([Sleep(0.01), chunk(delta("x"))] * 20), *sse_end((5, 20))]
+        token: list[Step] = [Sleep(0.01), chunk(delta("x"))]
+        return [*sse_head(), *(token * 20), *sse_end((5, 20))]
     piece = chunk(delta("y" * 4_000) * 10)
     return [*sse_head(), *([piece] * (STREAM_BYTES // len(piece.data))), *sse_end()]
 
