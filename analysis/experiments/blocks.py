@@ -25,6 +25,7 @@ class LivedBlock:
     index: int
     pair: int
     arm: str
+    starts_s: float  # as planned, its hold included
     began_s: float  # dispatch under its arm; its washout counts from here
     ended_s: float
     requests: Sequence[RequestLine]  # by dispatch, those of the washout included
@@ -123,6 +124,7 @@ def lived_blocks(log: Log) -> list[LivedBlock]:
             block.index,
             block.pair,
             block.arm,
+            block.starts_s,
             began[block.index],
             ended[block.index],
             requests[block.index],

@@ -110,7 +110,8 @@ def alone(
     declared = _declared(only, Design(0.0, 0.0), 0, seed)
     traffic = sessions_for(TRAFFIC, lead_in_s + seconds, random.Random(f"{seed}/traffic"))
     records = Switchback(PLANT, declared, _maker(only), seed, lead_in_s).run(traffic)
-    return [record for record in records if isinstance(record, RequestLine)]
+    # Sessions go on for a while after the last has begun, with less and less beside them.
+    return [r for r in records if isinstance(r, RequestLine) and r.t_dispatch_s < seconds]
 
 
 def true_effect(

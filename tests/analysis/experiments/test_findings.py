@@ -123,6 +123,21 @@ def test_what_slips_through_a_hold_counts_for_nothing_and_is_no_fault() -> None:
     assert not findings_of(log([*lived(), astray])).valid
 
 
+def test_load_is_counted_in_sessions_and_not_in_requests() -> None:
+    """B answers sooner, so each session sends it twice as many requests: no fault of the coins."""
+    doubled = [
+        msgspec.structs.replace(r, t_dispatch_s=r.t_dispatch_s + 1e-6)
+        for r in lived()
+        if isinstance(r, RequestLine) and r.arm == "even"
+    ]
+    (check,) = [c for c in findings_of(log([*lived(), *doubled])).checks if "offered" in c.name]
+    assert check.ok
+    strangers = [msgspec.structs.replace(r, unit=n) for n, r in enumerate(doubled)]
+    (check,) = [c for c in findings_of(log([*lived(), *strangers])).checks if "offered" in c.name]
+    assert not check.ok
+    assert "+100.0% units/s" in check.detail
+
+
 @pytest.mark.slow
 def test_carry_over_is_suspected_where_it_is_and_not_where_it_is_not() -> None:
     def suspected(carried: float, washout_s: float, seed: int) -> bool:
