@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from radixgate.fleet.fleet import WorkerState
 from radixgate.fleet.news import News, Outbox
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.metric_families import lasting, summed
@@ -25,7 +26,9 @@ from radixgate.gateway.process_messages import (
     ToChild,
     Told,
     ToParent,
+    WorkerIs,
 )
+from radixgate.gateway.roster import Member
 from radixgate.log import fields
 
 # A child that does not answer for so long is passed over: what it has not done, it does later.
@@ -233,3 +236,16 @@ class Crew:
                     await self._change()
         except TimeoutError:
             _log.warning("a process is slow to follow")
+
+
+def worker_is(member: Member, seq: int, state: WorkerState, *, returned: bool) -> WorkerIs:
+    """A member as a child is told of it, in whatever state it shall be there."""
+    return WorkerIs(
+        seq=seq,
+        url=member.address.url,
+        api_key=member.api_key,
+        state=state,
+        incarnation=member.incarnation,
+        identity=member.identity,
+        returned=returned,
+    )

@@ -1,7 +1,8 @@
 """The metrics of several processes as those of one."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
+from msgspec import structs
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -51,6 +52,19 @@ def summed(own: Sequence[Family], others: Iterable[Sequence[Family]]) -> list[Fa
 def about_workers(families: Iterable[Family]) -> list[Family]:
     """What the process that checks the workers knows best."""
     return [family for family in families if _is_about_workers(family)]
+
+
+def of_present(families: Iterable[Family], workers: Set[str]) -> list[Family]:
+    """Without the series of workers that have left."""
+    return [
+        structs.replace(
+            family,
+            samples=[one for one in family.samples if one.labels.get("worker", "") in workers]
+            if any("worker" in one.labels for one in family.samples)
+            else family.samples,
+        )
+        for family in families
+    ]
 
 
 def lasting(families: Iterable[Family]) -> list[Family]:

@@ -19,12 +19,17 @@ from radixgate.errors import ProcessFailed
 from radixgate.fleet.fleet import WorkerState
 from radixgate.fleet.siblings import Siblings
 from radixgate.gateway.abort_order import AbortOrder
-from radixgate.gateway.crew import Crew, Hand
+from radixgate.gateway.crew import Crew, Hand, worker_is
 from radixgate.gateway.data_path import Rules
 from radixgate.gateway.headquarters import Headquarters
 from radixgate.gateway.key_ring import KeyRing, keys_of
 from radixgate.gateway.keys_file import KeyEntry
-from radixgate.gateway.metric_families import about_workers, exposition, families_of
+from radixgate.gateway.metric_families import (
+    about_workers,
+    exposition,
+    families_of,
+    of_present,
+)
 from radixgate.gateway.one_process import check_one_process, refused_routes
 from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.process_channel import parent_end
@@ -36,7 +41,6 @@ from radixgate.gateway.process_messages import (
     SetUp,
     Standing,
     WorkerGone,
-    WorkerIs,
     WorkerResult,
 )
 from radixgate.gateway.process_share import check_shares
@@ -228,7 +232,7 @@ class ParentGateway:
             # One that is about to be called ready is waited for here as well.
             if state is WorkerState.JOINING and member.identity is not None:
                 state = state_of(member)
-            hand.channel.send(_worker_is(member, self._crew.seq, state, returned=False))
+            hand.channel.send(worker_is(member, self._crew.seq, state, returned=False))
         hand.channel.send(Open())
 
     async def _count(self) -> None:
@@ -240,7 +244,7 @@ class ParentGateway:
     # ------------------------------------------------------------ the workers
 
     def changed(self, member: Member, *, returned: bool) -> None:
-        self._crew.order(lambda seq: _worker_is(member, seq, member.state, returned=returned))
+        self._crew.order(lambda seq: worker_is(member, seq, member.state, returned=returned))
 
     def gone(self, worker_id: str) -> None:
         self._crew.order(lambda seq: WorkerGone(seq, worker_id))
@@ -248,14 +252,14 @@ class ParentGateway:
     async def _everywhere(self, member: Member) -> None:
         """It can be sent to from every child, which is told that it is well."""
         state, returned = state_of(member), member.incarnation > 1
-        self._crew.order(lambda seq: _worker_is(member, seq, state, returned=returned))
+        self._crew.order(lambda seq: worker_is(member, seq, state, returned=returned))
         await self._crew.admitted(member.address.id, member.incarnation)
 
     async def _nowhere(self, member: Member) -> None:
         """No child sends anything there any more, and what runs is known here."""
         if member.state in UP:
             state = WorkerState.DRAINING
-            self._crew.order(lambda seq: _worker_is(member, seq, state, returned=False))
+            self._crew.order(lambda seq: worker_is(member, seq, state, returned=False))
         await self._crew.settled()
 
     def _on_standing(self, standing: Standing) -> None:
@@ -268,7 +272,8 @@ class ParentGateway:
 
     async def _read_metrics(self) -> bytes:
         own = about_workers(families_of(self.headquarters.path.metrics.collect()))
-        return exposition(await self._crew.families(own))
+        present = {one.address.id for one in self.headquarters.workers.members()}
+        return exposition(of_present(await self._crew.families(own), present))
 
     async def _abort(self, order: AbortOrder) -> Reached:
         answers = await self._crew.abort(order)
@@ -277,18 +282,6 @@ class ParentGateway:
 
     def _path(self, name: str) -> str:
         return str(Path(self._directory, name))
-
-
-def _worker_is(member: Member, seq: int, state: WorkerState, *, returned: bool) -> WorkerIs:
-    return WorkerIs(
-        seq=seq,
-        url=member.address.url,
-        api_key=member.api_key,
-        state=state,
-        incarnation=member.incarnation,
-        identity=member.identity,
-        returned=returned,
-    )
 
 
 def _result(told: WorkerResult) -> OrderResult:

@@ -6,6 +6,7 @@ from radixgate.gateway.metric_families import (
     exposition,
     families_of,
     lasting,
+    of_present,
     summed,
 )
 from radixgate.gateway.metrics import FinalOutcome, GatewayMetrics, WorkerRow
@@ -56,6 +57,14 @@ def test_of_a_process_that_is_gone_the_counts_stay() -> None:
     shown = lines(summed([], [process(4, 2), gone]))
     assert shown['radixgate_requests_total{outcome="ok"}'] == 7
     assert shown["radixgate_in_flight"] == 2
+
+
+def test_a_worker_s_series_leave_with_it() -> None:
+    families = summed([], [lasting(process(3, 1, failures=2))])
+    assert lines(of_present(families, {"w"})) == lines(families)
+    shown = lines(of_present(families, set()))
+    assert not [name for name in shown if "worker=" in name]
+    assert shown['radixgate_requests_total{outcome="ok"}'] == 3
 
 
 def test_the_text_is_the_one_of_a_single_process() -> None:
