@@ -63,4 +63,4 @@ async def test_experiments_are_refused_by_name() -> None:
     (route,) = refused_routes(2)
     assert isinstance(route, web.RouteDef)
     with pytest.raises(RequestError, match="this gateway has 2"):
-        await route.handler(None)  # type: ignore[misc, arg-type]
+        await route.handler(None)  # type: ignore[arg-type]
