@@ -26,8 +26,8 @@ class ReadyWorkers:
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
         self.speeds: list[float | None] = [*nothing]
-        # No report of the columns is too old before then; the true time may be later.
-        self._fresh_until = float("inf")
+        # No report of the columns is older; the oldest may be younger than this.
+        self._oldest = float("inf")
         for place in range(len(records)):
             self._enter(place, now)
 
@@ -42,9 +42,9 @@ class ReadyWorkers:
 
     def refresh(self, now: float) -> None:
         """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""
-        if now <= self._fresh_until:
+        if now - self._oldest <= REPORT_MAX_AGE_S:
             return
-        self._fresh_until = float("inf")
+        self._oldest = float("inf")
         for place in range(len(self.records)):
             self._enter(place, now)
 
@@ -61,7 +61,7 @@ class ReadyWorkers:
         queued = self.queued[place] = report.queued_uncached_tokens
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)
-        self._fresh_until = min(self._fresh_until, record.reported_at + REPORT_MAX_AGE_S)
+        self._oldest = min(self._oldest, record.reported_at)
 
 
 def _kv_share(report: LoadReport) -> float | None:

@@ -1,0 +1,107 @@
+"""The columns of reports are what the records say, whenever they are read."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from books import IDLE, identity, report
+from clocks import FakeClock
+from radixgate.fleet.load_report import LoadReport
+from radixgate.fleet.ready_workers import ReadyWorkers
+from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
+from radixgate.radix_mirror.mirror import MirrorConfig
+
+
+def records(*names: str) -> list[WorkerRecord]:
+    made = [identity(name) for name in names]
+    shared = SharedMirror.of(made[0].mirror, FakeClock(), MirrorConfig())
+    return [WorkerRecord(one, shared) for one in made]
+
+
+@dataclass(slots=True)
+class Told:
+    """Ready workers a and b, and what they tell."""
+
+    ready: ReadyWorkers = field(default_factory=lambda: ReadyWorkers(records("a", "b"), 0.0))
+
+    def tell(self, place: int, report: LoadReport, now: float) -> None:
+        record = self.ready.records[place]
+        record.report, record.reported_at = report, now
+        self.ready.heard(record.identity.id, now)
+
+
+def test_a_report_changes_its_worker_s_place_only() -> None:
+    told = Told()
+    told.tell(
+        1,
+        report(
+            running=3,
+            waiting=2,
+            queued_uncached_tokens=900,
+            queued_uncached_tokens_yours=400,
+            kv_tokens_used=30,
+            kv_tokens_total=120,
+        ),
+        now=0.0,
+    )
+    ready = told.ready
+    assert (ready.running, ready.waiting) == ([None, 3], [None, 2])
+    assert (ready.queued, ready.queued_elsewhere) == ([None, 900], [None, 500])
+    assert ready.kv_share == [None, 0.25]
+
+
+def test_more_of_ours_than_is_queued_is_nothing_of_others() -> None:
+    told = Told()
+    told.tell(0, report(queued_uncached_tokens=10, queued_uncached_tokens_yours=90), now=0.0)
+    assert told.ready.queued_elsewhere == [0, None]
+
+
+def test_who_does_not_tell_its_pool_has_no_share_of_it() -> None:
+    told = Told()
+    told.tell(0, report(running=1), now=0.0)
+    assert (told.ready.running, told.ready.kv_share) == ([1, None], [None, None])
+
+
+def test_one_that_is_not_ready_is_not_heard() -> None:
+    told = Told()
+    told.ready.heard("c", 0.0)
+    assert told.ready.running == [None, None]
+
+
+def test_a_report_leaves_when_it_is_too_old_and_others_stay() -> None:
+    told = Told()
+    told.tell(0, report(running=1), now=0.0)
+    told.tell(1, report(running=2), now=1.5)
+    for now, running in ((2.0, [1, 2]), (2.1, [None, 2]), (3.5, [None, 2]), (3.6, [None, None])):
+        told.ready.refresh(now)
+        assert told.ready.running == running
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from([0, 1]), st.booleans(), st.floats(0.0, 1.5)), max_size=20
+    )
+)
+def test_columns_are_those_of_ready_workers_made_anew(
+    steps: list[tuple[int, bool, float]],
+) -> None:
+    told, now = Told(), 0.0
+    for number, (place, speaks, later) in enumerate(steps):
+        now += later
+        if speaks:
+            told.tell(place, report(running=number, queued_uncached_tokens=number), now)
+        told.ready.refresh(now)
+        anew = ReadyWorkers(told.ready.records, now)
+        assert told.ready.running == anew.running
+        assert told.ready.queued_elsewhere == anew.queued_elsewhere
+
+
+def test_a_speed_is_entered_with_the_report_that_shows_it() -> None:
+    told = Told()
+    record = told.ready.records[0]
+    for total in (IDLE, report(prefill_busy_us_total=1_000_000, prefill_tokens_total=4_000)):
+        record.speed.add(total)
+        told.tell(0, total, now=0.0)
+    assert told.ready.speeds == [pytest.approx(4_000.0), None]
