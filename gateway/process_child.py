@@ -57,7 +57,7 @@ from radixgate.gateway.spare_collector import spare_collector
 ADMIN_SOCKET = "admin.sock"
 CHILDREN_SOCKET = "children.sock"
 # News wait so long for company: a tenth of the time that a prompt needs at least.
-_NEWS_S = 0.003
+_NEWS_S = 0.005
 _STANDING_S = 0.2
 _WHOLE_EVERY = 5  # standings; then loads are told whether they changed or not
 # A worker that cannot be reached from here must not keep a process from listening.
