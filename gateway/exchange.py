@@ -63,8 +63,7 @@ class Exchange:
         self._answer = ClientAnswer(core, client, self._request_id, tells_worker=caller.admin)
         self._question: Question | None = None
         self._request: FrontRequest | None = None
-        # For the prompt's tokens, or for another attempt.
-        self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None  # held meanwhile
         self._lease: Lease | None = None
         self._attempt: Attempt | None = None
         self._last_attempt: Attempt | None = None  # that has ended
@@ -182,8 +181,7 @@ class Exchange:
         if attempt is None:
             return
         attempt.cancel()
-        error = f"worker {self._tried[-1]} sent nothing for {self._silent_s:g} s"
-        self.on_failure(WorkerFailed(error))
+        self.on_failure(WorkerFailed(f"{self._tried[-1]} sent nothing for {self._silent_s:g} s"))
 
     # ------------------------------------------------------------ attempts
 

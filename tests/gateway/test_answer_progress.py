@@ -1,5 +1,6 @@
 """Where the next worker goes on with an answer."""
 
+import json
 from array import array
 from random import Random
 
@@ -52,3 +53,13 @@ def test_choices_that_go_on_alone_have_the_numbers_they_had() -> None:
     assert [submit.first_choice for submit in submits] == [0, 1]
     assert [len(submit.prior_output_ids) // 4 for submit in submits] == [0, 1]
     assert [submit.sampling.logprob_start for submit in submits] == [4, 4]
+
+
+def test_what_is_ended_by_order_keeps_what_had_come() -> None:
+    progress = begun(choices=2)
+    progress.take(0, item("so far", ids=[7, 8], counts=(4, 0, 2)), 0)
+    progress.take(0, item("whole", ids=[9], choice=1, finish="stop", counts=(4, 0, 1)), 0)
+    ended = json.loads(progress.end_aborted())
+    told = [(one["text"], one["meta_info"]["finish_reason"]["type"]) for one in ended]
+    assert told == [("so far", "abort"), ("whole", "stop")]
+    assert progress.complete
