@@ -48,7 +48,7 @@ class ArmPolicies:
         for key, given in values.items():
             if key not in known:
                 hint = f"nearest is {nearest(key, known)}" if known else "it has none"
-                raise ConfigError(f"{policy:.50} has no setting {key:.100!r}; {hint}")
+                raise ConfigError(f"{policy:.50} has no setting {key!r:.100}; {hint}")
             value = value_of(known[key], given)
             assert value is None or isinstance(value, str | int | float | bool)
             typed[key] = value

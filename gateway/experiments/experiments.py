@@ -115,6 +115,7 @@ class Experiments:
             known.state = State.CLOSING
         if known.shadow is not None and known.state is State.RUNNING:
             self._end_shadow(known, detail)
+        self._tidy()
         return known
 
     # ------------------------------------------------------------ of the gateway's life
@@ -126,8 +127,8 @@ class Experiments:
     def stop_all(self, detail: str) -> None:
         """Nobody is held any more."""
         self._to_begin = []
-        for known in self._known.values():
-            self.stop(known.name, detail)
+        for name in self._known:
+            self.stop(name, detail)
 
     def close(self) -> None:
         """The last lines are written now."""
