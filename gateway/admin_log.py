@@ -2,18 +2,19 @@
 
 import logging
 
+from aiohttp import ClientConnectionResetError
 from aiohttp.http_exceptions import HttpProcessingError
 
 _log = logging.getLogger("radixgate.gateway.admin_http")
 
 
 class _NoClientFaults(logging.Filter):
-    """Bytes that are no HTTP are answered with 400. A traceback of each would let anybody fill the
-    log, with header lines in it that may hold keys."""
+    """Bytes that are no HTTP are answered with 400, and some clients leave before their answer. A
+    traceback of each would let anybody fill the log, with header lines in it that may hold keys."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         fault = record.exc_info[1] if record.exc_info else None
-        return not isinstance(fault, HttpProcessingError)
+        return not isinstance(fault, HttpProcessingError | ClientConnectionResetError)
 
 
 _CLIENT_FAULTS = _NoClientFaults()

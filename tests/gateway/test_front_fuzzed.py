@@ -101,8 +101,8 @@ class Fuzzer:
         except ConnectionError:
             pass
         finally:
-            if sent.end == "reset":
-                raw = writer.get_extra_info("socket")
+            raw = writer.get_extra_info("socket")  # None: it is closed
+            if sent.end == "reset" and raw is not None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
         self._judge(seen, sent, reading)
