@@ -18,6 +18,7 @@ from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, sessions_for
 from radixgate.loadgen.simulator.switchback import Plant, Switchback
 from radixgate.loadgen.simulator.switched_gateway import PolicyOf
+from radixgate.loadgen.simulator.workload import Workload
 from radixgate.policies.base import Policy
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 from radixgate.policies.round_robin import RoundRobin
@@ -57,6 +58,8 @@ class PolicyPair:
     name: str
     a: Arm
     b: Arm
+    # Of the usual sessions a second: each of the two must have a steady state to be compared in.
+    pace: float = 1.0
 
     def alike(self, which: int) -> "PolicyPair":
         """The same policy under both names: of A for an even number, of B for an odd one."""
@@ -75,7 +78,7 @@ def _threshold(requests: int) -> Arm:
 PAIRS: Mapping[str, PolicyPair] = {
     pair.name: pair
     for pair in (
-        PolicyPair("round_robin", Arm("round_robin", "round_robin"), _threshold(64)),
+        PolicyPair("round_robin", Arm("round_robin", "round_robin"), _threshold(64), pace=0.75),
         PolicyPair("threshold", _threshold(64), _threshold(4)),
     )
 }
@@ -97,7 +100,7 @@ def lived(
     """The records of one switchback; another seed is other traffic and another schedule."""
     declared = _declared(pair, design, pairs, seed)
     seconds = lead_in_s + 2 * pairs * design.block_s
-    traffic = sessions_for(TRAFFIC, seconds, random.Random(f"{seed}/traffic"))
+    traffic = _traffic(pair, seconds, seed)
     return Switchback(PLANT, declared, _maker(pair), seed, lead_in_s).run(traffic)
 
 
@@ -106,9 +109,9 @@ def alone(
 ) -> list[RequestLine]:
     """The requests of the same traffic with one arm all the time: the truth of that arm."""
     first, second = (pair.a, pair.b) if which == pair.a.name else (pair.b, pair.a)
-    only = PolicyPair(pair.name, first, second)
+    only = PolicyPair(pair.name, first, second, pair.pace)
     declared = _declared(only, Design(0.0, 0.0), 0, seed)
-    traffic = sessions_for(TRAFFIC, lead_in_s + seconds, random.Random(f"{seed}/traffic"))
+    traffic = _traffic(pair, lead_in_s + seconds, seed)
     records = Switchback(PLANT, declared, _maker(only), seed, lead_in_s).run(traffic)
     # Sessions go on for a while after the last has begun, with less and less beside them.
     return [r for r in records if isinstance(r, RequestLine) and r.t_dispatch_s < seconds]
@@ -198,6 +201,11 @@ def _with_effect(pair: Pair, factor: float, rng: random.Random) -> Pair:
         for r in pair.b.requests
     ]
     return Pair(pair.number, pair.a, replace(pair.b, requests=requests))
+
+
+def _traffic(pair: PolicyPair, seconds: float, seed: int) -> Workload:
+    paced = replace(TRAFFIC, sessions_per_s=pair.pace * TRAFFIC.sessions_per_s)
+    return sessions_for(paced, seconds, random.Random(f"{seed}/traffic"))
 
 
 def _declared(pair: PolicyPair, design: Design, pairs: int, seed: int) -> Declaration:

@@ -16,16 +16,17 @@ from radixgate.loadgen.simulator.switchback_trials import (
     try_alike,
 )
 
-RUNS = 20  # of each pair of policies
+# Round robin with itself is what the naive test fails at most clearly.
+RUNS = {"round_robin": 16, "threshold": 8}
 
 
 @pytest.mark.slow
 def test_arms_that_are_alike_are_called_different_by_the_naive_test_only() -> None:
     design = Design(block_s=50.0, washout_s=10.0, hold_cap_s=25.0)
     trials = [
-        try_alike(pair, design, 6, seed, lead_in_s=40.0)
-        for pair in PAIRS.values()
-        for seed in range(RUNS)
+        try_alike(PAIRS[name], design, 6, seed, lead_in_s=40.0)
+        for name, runs in RUNS.items()
+        for seed in range(runs)
     ]
     most = stats.binom.ppf(0.995, len(trials), 0.05)
     for metric in trials[0].p:
@@ -47,6 +48,6 @@ def test_the_effect_is_found_and_without_a_reset_it_is_not() -> None:
     assert effect < 0
     off = [(estimated_effect(records) - effect) / effect for records in (sound, shared)]
     assert abs(off[0]) < 0.20
-    assert off[1] < min(-0.10, off[0])
+    assert off[1] < off[0] - 0.05
     assert findings_of(log_of(sound)).valid
     assert "the mirror was not reset" in " ".join(findings_of(log_of(shared)).warnings)
