@@ -33,3 +33,14 @@ class Forwarder:
             exchange.arrived(arrived_at)
         exchange.begin()
         return exchange
+
+    def told(
+        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float | None = None
+    ) -> Downstream:
+        """The client, for the answer to a request that is not begun here."""
+        return client
+
+    def left(
+        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float
+    ) -> None:
+        """The client of a request that was never begun has gone."""

@@ -7,6 +7,7 @@ from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
 from radixgate.gateway.aborted_answer import aborted_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
+from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.forwarder import Forwarder
@@ -71,6 +72,7 @@ class Refusal:
 
 
 REFUSED = Refusal()
+_STRANGER = Caller()
 
 
 class Gatekeeper:
@@ -94,7 +96,8 @@ class Gatekeeper:
         try:
             caller = self._keys.caller(head.authorization)
         except RadixgateError as error:
-            self._refuse(head, error, downstream, FinalOutcome.CLIENT_ERROR)
+            told = self._forwarder.told(head, downstream, _STRANGER)
+            self._refuse(head, error, told, FinalOutcome.CLIENT_ERROR)
             return REFUSED
         if self._line is None and self._rates is None:
             return self._forwarder.generate(head, body, downstream, caller)
@@ -102,7 +105,8 @@ class Gatekeeper:
         try:
             self._admit(passage)
         except TooManyRequests as error:
-            self._refuse(head, error, downstream, FinalOutcome.REJECTED)
+            told = self._forwarder.told(head, downstream, caller)
+            self._refuse(head, error, told, FinalOutcome.REJECTED)
             return REFUSED
         return passage
 
@@ -132,10 +136,13 @@ class Gatekeeper:
         )
 
     def turn_away(self, passage: Passage, error: RadixgateError | None) -> None:
+        head, client, caller = passage.head, passage.client, passage.caller
         if error is None:
             self._core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
+            self._forwarder.left(head, client, caller, passage.arrived_at)
         else:
-            self._refuse(passage.head, error, passage.client, FinalOutcome.REJECTED)
+            told = self._forwarder.told(head, client, caller, passage.arrived_at)
+            self._refuse(head, error, told, FinalOutcome.REJECTED)
 
     def abort(self, passage: Passage) -> None:
         request_id = passage.head.request_id or self._core.request_ids.make()
@@ -144,9 +151,12 @@ class Gatekeeper:
         self._core.metrics.turned_away(FinalOutcome.OK if good else FinalOutcome.CLIENT_ERROR)
         size = b"%d" % len(answer.rest)
         headers = [(b"content-type", answer.content_type), (b"content-length", size)]
-        passage.client.on_head(answer.status, headers + self._core.own_headers.of(request_id))
-        passage.client.on_body(answer.rest)
-        passage.client.on_end(None)
+        told = self._forwarder.told(
+            passage.head, passage.client, passage.caller, passage.arrived_at
+        )
+        told.on_head(answer.status, headers + self._core.own_headers.of(request_id))
+        told.on_body(answer.rest)
+        told.on_end(None)
 
     def ended(self, passage: Passage, counts: AnswerCounts | None) -> None:
         if self._rates is not None:

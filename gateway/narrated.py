@@ -52,6 +52,18 @@ class NarratedForwarder(Forwarder):
         story.runs(plain.generate(story.head, body, story, caller, arrived_at))
         return story
 
+    def told(
+        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float | None = None
+    ) -> Downstream:
+        """The client, with a story of what it is answered."""
+        return self._story(head, client, caller, arrived_at)
+
+    def left(
+        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float
+    ) -> None:
+        """As `Forwarder.left`; it is told."""
+        self._story(head, client, caller, arrived_at).cancel()
+
     def _story(
         self, head: RequestHead, downstream: Downstream, caller: Caller, arrived_at: float | None
     ) -> Story:

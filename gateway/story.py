@@ -12,6 +12,7 @@ from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_ids import HEADER
 
 _EVENT_STREAM = b"text/event-stream"
 # Refused because nobody could take it now.
@@ -171,6 +172,9 @@ class Story:
 
     def on_head(self, status: int, headers: Headers) -> None:
         self.status = status
+        name = find(headers, HEADER)
+        if name is not None:
+            self.request_id = name.decode("latin-1")
         kind = find(headers, b"content-type") or b""
         self.streams = kind.lower().startswith(_EVENT_STREAM)
         self._client.on_head(status, headers)

@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from radixgate.gateway.access_config import AccessConfig
+from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.observe_config import ObserveConfig
+from radixgate.gateway.rules import GatewayRules
 from raw_client import RawClient, request
 from scripted_worker import (
     Hang,
@@ -73,6 +77,37 @@ async def test_every_ending_has_its_line_and_they_add_up_with_the_metrics() -> N
         for outcome in OUTCOMES:
             counted = await small.counter("radixgate_requests_total", outcome=outcome)
             assert counted == told.count(outcome), outcome
+
+
+async def test_who_is_turned_away_at_the_gate_is_told_of_too() -> None:
+    kept = Kept()
+    rules = GatewayRules(
+        access=AccessConfig(api_key="k"),
+        limits=LimitsConfig(max_concurrent_requests=1, queue_size=1),
+    )
+    key = "authorization: Bearer k"
+    async with (
+        ScriptedWorker() as worker,
+        told_gateway([worker], tellers=[kept], rules=rules) as small,
+    ):
+        stranger = await small.post(CHAT, chat_body())
+        assert (stranger.status, kept.stories[0].outcome.value) == (401, "client_error")
+        assert stranger.header("x-request-id") == kept.stories[0].request_id
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        async with RawClient(small.port) as first, RawClient(small.port) as second:
+            first.writer.write(request(CHAT, chat_body(stream=True), headers=(key,)))
+            await first.reader.readuntil(b'"a"')
+            second.writer.write(request(CHAT, chat_body(), headers=(key,)))
+            await until(lambda: small.gateway.metrics.read_waiting() == 1)
+            assert (await small.post(CHAT, chat_body(), key)).status == 429
+            assert kept.stories[-1].outcome.value == "rejected"
+            second.writer.close()
+            await until(lambda: len(kept.stories) == 3)
+            assert kept.stories[-1].outcome.value == "client_disconnect"
+        await until(lambda: len(kept.stories) == 4)
+        told = Counter(story.outcome for story in kept.stories)
+        counted = small.gateway.metrics.requests
+        assert told == {outcome: times for outcome, times in counted.items() if times}
 
 
 async def test_a_request_that_went_on_elsewhere_is_told_with_both() -> None:
