@@ -223,10 +223,7 @@ class UpstreamPool:
         credentials: bytes = b"",
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`credentials`: the header line that every request to this worker carries; empty: none.
-
-        `tls`: None: it is spoken to in the clear.
-        """
+        """`credentials`: a header line of every request; empty: none. `tls`: None: in the clear."""
         self._tls = tls
         self.host = host
         self.port = port
