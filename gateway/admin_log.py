@@ -2,7 +2,6 @@
 
 import logging
 
-from aiohttp import ClientConnectionResetError
 from aiohttp.http_exceptions import HttpProcessingError
 
 _log = logging.getLogger("radixgate.gateway.admin_http")
@@ -14,7 +13,7 @@ class _NoClientFaults(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         fault = record.exc_info[1] if record.exc_info else None
-        return not isinstance(fault, HttpProcessingError | ClientConnectionResetError)
+        return not isinstance(fault, HttpProcessingError | ConnectionResetError)
 
 
 _CLIENT_FAULTS = _NoClientFaults()

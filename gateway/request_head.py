@@ -213,6 +213,8 @@ class ChunkedBody:
         self._fed += len(piece)
         try:
             self._parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            self.surplus = True  # only a next request can ask for it
         except httptools.HttpParserError as exc:
             if not self.complete:
                 raise BadHead(f"malformed chunked body: {exc}") from exc

@@ -70,7 +70,7 @@ class Fuzzer:
                 number, self._next = self._next, self._next + 1
                 sent = connection(random.Random(f"{SEED}/{number}"), number)
                 try:
-                    async with asyncio.timeout(20):
+                    async with asyncio.timeout(60):
                         await self._one(sent)
                 except Exception as error:
                     error.add_note(f"seed {SEED}, connection {number}: {sent.raw[:3_000]!r}")

@@ -176,6 +176,22 @@ def test_bytes_behind_a_chunked_body_are_noticed() -> None:
         assert (body.complete, body.surplus, body.content()) == (True, True, b"hello!")
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pytest.param(
+            b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n", id="upgrade"
+        ),
+        pytest.param(b"CONNECT a:1 HTTP/1.1\r\n\r\n", id="connect"),
+        pytest.param(b"\x00\x01", id="nonsense"),
+    ],
+)
+def test_what_stands_behind_a_chunked_body_cannot_spoil_it(behind: bytes) -> None:
+    body = ChunkedBody(100)
+    body.feed(b"2\r\nhi\r\n0\r\n\r\n" + behind)
+    assert (body.complete, body.content(), body.surplus) == (True, b"hi", True)
+
+
 def test_a_head_that_comes_again_is_not_read_again_and_few_are_kept() -> None:
     cache = HeadCache()
     block = LINE + HOST + b"\r\n"
