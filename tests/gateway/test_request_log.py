@@ -127,6 +127,14 @@ async def test_a_request_that_went_on_elsewhere_is_told_with_both() -> None:
         assert story.request_id.startswith("rg-")
 
 
+async def test_lines_that_the_disk_refuses_are_counted_and_nobody_waits() -> None:
+    config = ObserveConfig(request_log="/dev/full")
+    async with ScriptedWorker() as worker, told_gateway([worker], config) as small:
+        assert (await small.chat()).status == 200
+        await until(lambda: small.gateway.metrics.read_dropped() == {"requests": 1}, 5.0)
+        assert await small.counter("radixgate_log_lines_dropped_total", log="requests") == 1
+
+
 async def test_names_of_ours_are_those_that_the_client_is_told() -> None:
     kept = Kept()
     async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
