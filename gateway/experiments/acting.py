@@ -131,8 +131,9 @@ class Acting:
     def _end(self, now_s: float) -> None:
         self.over = True
         assert self.reason is not None
-        left = f"; {len(self._live)} requests had not ended" if self._live else ""
-        self.logbook.end(Ended(self.logbook.name, now_s, self.reason, self.detail + left))
+        left = f"{len(self._live)} requests had not ended" if self._live else ""
+        detail = "; ".join(filter(None, (self.detail, left)))
+        self.logbook.end(Ended(self.logbook.name, now_s, self.reason, detail))
 
     def _look(self, now_s: float) -> None:
         if not self.guard.rails:

@@ -44,7 +44,9 @@ class Lookout:
     ) -> Attempt:
         arrived_at = core.clock.now() if arrived_at is None else arrived_at
         request = WatchedRequest(self, core, head, body, downstream, caller, arrived_at)
-        if not self.hold.take(request):
+        if self.hold.take(request):
+            core.held.enter(request)
+        else:
             request.go(0.0)
         return request
 

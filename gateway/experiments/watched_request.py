@@ -6,6 +6,7 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
+from radixgate.gateway.aborted_answer import aborted_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
@@ -132,6 +133,7 @@ class WatchedRequest:
 
     def go(self, waited_s: float) -> None:
         """Begin. Callbacks may come before this returns."""
+        self.core.held.leave(self)
         self.held_s = waited_s
         attempt = self._watcher.begin(self)
         if self.over:
@@ -172,6 +174,15 @@ class WatchedRequest:
         self.left = True
         self._end()
 
+    def abort(self) -> None:
+        """By order, while it waits for a switch."""
+        ending = aborted_answer(self.head.path, self.body, self.head.request_id or "")
+        self.left = True
+        self._end()
+        self._client.on_head(ending.status, [(b"content-type", ending.content_type)])
+        self._client.on_body(ending.rest)
+        self._client.on_end(None)
+
     def delivered(self) -> AnswerCounts | None:
         return None if self._attempt is None else self._attempt.delivered()
 
@@ -211,5 +222,6 @@ class WatchedRequest:
 
     def _end(self) -> None:
         self.over = True
+        self.core.held.leave(self)
         self.ended_at = self.core.clock.now()
         self._watcher.over(self)

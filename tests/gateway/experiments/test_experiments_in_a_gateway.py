@@ -144,12 +144,36 @@ async def test_who_waits_in_a_hold_is_answered_at_once_when_it_is_stopped(tmp_pa
         experiments = gateway.gateway.headquarters.experimenting.experiments
         acting = experiments.find("short").acting
         assert acting is not None
-        await until(lambda: acting.plan.state()["phase"] == "holding")
+        await until(lambda: acting.plan.state()["phase"] == "holding", 5.0)
         waiting = asyncio.create_task(gateway.chat())
         await until(lambda: acting.plan.state()["waiting"] == 1)
         worker.script = good_answer
         assert (await gateway.post("/experiments/short/stop", {})).status == 200
         assert (await waiting).status == 200
+        hanging.cancel()
+
+
+@pytest.mark.slow
+async def test_who_waits_in_a_hold_can_be_aborted_by_order(tmp_path: Path) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=rules(tmp_path)) as gateway,
+    ):
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        await declared(gateway, block_s=1.0, washout_s=0.0, hold_cap_s=0.9)
+        hanging = asyncio.create_task(gateway.chat(stream=True))
+        experiments = gateway.gateway.headquarters.experimenting.experiments
+        acting = experiments.find("short").acting
+        assert acting is not None
+        await until(lambda: acting.plan.state()["phase"] == "holding", 5.0)
+        waiting = asyncio.create_task(gateway.chat(rid="mine"))
+        await until(lambda: acting.plan.state()["waiting"] == 1)
+        await gateway.post("/abort_request", {"rid": "mine"})
+        reply = await waiting
+        assert reply.status == 200
+        assert reply.json["choices"][0]["finish_reason"] == "abort"
+        assert len(worker.requests) == 1
+        await gateway.post("/experiments/short/stop", {})
         hanging.cancel()
 
 
