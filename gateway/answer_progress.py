@@ -31,6 +31,7 @@ class AnswerProgress:
         "_renderer",
         "_scored",
         "_seed",
+        "_wants_scores",
         "attempts",
         "ended_by_order",
         "head_sent",
@@ -46,6 +47,7 @@ class AnswerProgress:
         choices = range(generation.sampling.n or 1)
         self._open = {(prompt, choice) for prompt in range(len(prompts)) for choice in choices}
         self._ids: dict[tuple[int, int], array[int]] = {}  # delivered, by (prompt, choice)
+        self._wants_scores = generation.sampling.HasField("logprob_start")
         self._scored = [0] * len(prompts)  # positions of each prompt whose logprobs have come
         self.head_sent = False
         self.attempts = 0
@@ -115,7 +117,7 @@ class AnswerProgress:
         if ids is None:
             ids = self._ids[key] = array("I")
         ids.extend(item.token_ids)
-        if item.choice == 0:
+        if self._wants_scores and item.choice == 0:
             self._scored[prompt] += len(item.input_logprobs)
         if item.HasField("counts"):
             item.counts.completion += prior

@@ -100,7 +100,9 @@ class GrpcAttempt:
 
     def on_item(self, item: pb.Item) -> None:
         handle = item.handle
-        if item.finish.HasField("status"):
+        # Asked once: each look at a field of a message makes an object.
+        finishes = item.HasField("finish")
+        if finishes and item.finish.HasField("status"):
             self._fail(handle, WorkerFailed(item.finish.message))
             return
         running = self._running[handle]
@@ -113,7 +115,7 @@ class GrpcAttempt:
             running.untaken += len(item.token_ids)
             if running.untaken >= _GIVE_BACK:
                 self._give_back(handle, running)
-        if item.HasField("finish"):
+        if finishes:
             self._finish_choice(handle, running)
 
     def on_refused(self, refused: pb.Refused) -> None:

@@ -159,9 +159,9 @@ class _Stream:
         if self._echoes and item.input_logprobs:
             self._scored.setdefault(prompt, []).extend(item.input_logprobs)
         finished = item.HasField("finish")
-        if not item.text and not finished:
-            return b""
         text = item.text
+        if not text and not finished:
+            return b""
         if self._echoes and not held.begun:
             text = self._echoes[prompt](self._token_bytes) + text
             held.logprobs[:0] = self._scored.get(prompt, ())
