@@ -69,15 +69,14 @@ class _Worker:
 class ApproximateBlocks:
     """Least recently used lists of the workers without events, bounded three ways.
 
-    By each worker's capacity, by `ttl_s` since the last use, and by `max_blocks` over all workers
-    (the least recently used go first). Believing too much costs little, believing too little costs
-    hits, so capacities should be given generously.
+    By each worker's capacity, by `ttl_s` since the last use, and by the mirror's budget over all
+    workers, which calls `shrink` (the least recently used go first). Believing too much costs
+    little, believing too little costs hits, so capacities should be given generously.
     """
 
-    def __init__(self, masks: BlockMasks, ttl_s: float, max_blocks: int) -> None:
+    def __init__(self, masks: BlockMasks, ttl_s: float) -> None:
         self._masks = masks
         self._ttl_s = ttl_s
-        self._max_blocks = max_blocks
         self._workers: dict[int, _Worker] = {}
         self._total = 0
         self._next_expiry = float("inf")  # never later than the true one
@@ -112,7 +111,8 @@ class ApproximateBlocks:
             self._total += len(fresh)
         visit.earlier = _take_over(worker, last, visit)
         self._next_expiry = min(self._next_expiry, now + self._ttl_s)
-        self._shrink(bit, worker)
+        if worker.capacity_blocks is not None:
+            self._evict(bit, worker, len(worker.run_of) - worker.capacity_blocks)
         return visit
 
     def withdraw(self, visit: Visit) -> None:
@@ -168,7 +168,6 @@ class ApproximateBlocks:
     def check(self) -> None:
         """Assert that bounds hold, times rise, runs are whole and masks agree. O(blocks)."""
         assert self._total == sum(len(worker.run_of) for worker in self._workers.values())
-        assert self._total <= self._max_blocks
         for bit, worker in self._workers.items():
             times = [run.visit.at for run in worker.runs]
             assert times == sorted(times)
@@ -187,16 +186,15 @@ class ApproximateBlocks:
                     assert worker.run_of[block] is run
                     assert self._masks.get(block, 0) & bit, f"block {block} lacks its bit"
 
-    def _shrink(self, bit: int, worker: _Worker) -> None:
-        if worker.capacity_blocks is not None:
-            self._evict(bit, worker, len(worker.run_of) - worker.capacity_blocks)
-        while self._total > self._max_blocks:
+    def shrink(self, blocks: int) -> None:
+        """So many leave, or all there are: of all workers the least recently used."""
+        left = max(0, self._total - blocks)
+        while self._total > left:
             bit, worker = min(
                 ((bit, worker) for bit, worker in self._workers.items() if worker.runs),
                 key=lambda item: item[1].oldest().visit.at,
             )
-            excess = self._total - self._max_blocks
-            self._evict(bit, worker, min(excess, len(worker.oldest().ids)))
+            self._evict(bit, worker, min(self._total - left, len(worker.oldest().ids)))
 
     def _evict_older(
         self, bit: int, worker: _Worker, at: float, *, inclusive: bool = False

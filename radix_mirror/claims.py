@@ -113,13 +113,11 @@ class Claims:
 class Deadlines:
     """Claims that leave by themselves, soonest first.
 
-    At most `max_blocks` claimed blocks, and as many claims: beyond it the claim with the nearest
-    deadline leaves early.
+    How many there may be is the mirror's budget; beyond it the nearest deadline leaves early.
     """
 
-    def __init__(self, claims: Claims, max_blocks: int) -> None:
+    def __init__(self, claims: Claims) -> None:
         self._claims = claims
-        self._max_blocks = max_blocks
         self._heap: list[tuple[float, int, Claim]] = []
 
     def set(self, claim: Claim, deadline: float) -> None:
@@ -127,8 +125,17 @@ class Deadlines:
         if not claim.ids:
             return
         heapq.heappush(self._heap, (deadline, claim.serial, claim))
-        while self._heap and max(len(self._claims), len(self._heap)) > self._max_blocks:
-            self._claims.release(heapq.heappop(self._heap)[2])
+
+    def __len__(self) -> int:
+        """Claims, released ones among them whose deadline has not come."""
+        return len(self._heap)
+
+    def release_soonest(self) -> bool:
+        """The nearest deadline comes now; False: there is none."""
+        if not self._heap:
+            return False
+        self._claims.release(heapq.heappop(self._heap)[2])
+        return True
 
     def expire(self, now: float) -> None:
         """Release what is due; O(1) if nothing is."""

@@ -3,17 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from radixgate.clock import Clock
 from radixgate.configs.declare import knob
+from radixgate.errors import ConfigError
 from radixgate.proto.kv_events import KvEvent, Tier
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.approximate import ApproximateBlocks
 from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.budget import APPROXIMATE_BYTES, MirrorWeight
 from radixgate.radix_mirror.claims import Claims, Deadlines
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
+from radixgate.radix_mirror.walk import Falls, falls, falls_without_holes
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 __all__ = ["MirrorConfig", "Placement", "RadixMirror", "WorkerBlocks"]
@@ -26,12 +28,18 @@ class MirrorConfig:
     mirror_ttl_s: float = knob(
         1_800.0, help="a worker without KV events is believed to forget after so long", unit="s"
     )
-    mirror_approximate_blocks: int = knob(
-        1_000_000, help="blocks believed of workers without KV events, over all of them"
+    mirror_budget_bytes: int = knob(
+        512 * 1024 * 1024,
+        help="memory of a mirror, overhead included; beyond it what is only believed leaves first,"
+        " what workers report stays",
+        unit="bytes",
     )
-    mirror_expected_blocks: int = knob(
-        1_000_000, help="blocks dispatched and not yet reported, over all workers with KV events"
-    )
+
+    def __post_init__(self) -> None:
+        if self.mirror_budget_bytes < 0:
+            raise ConfigError(
+                f"mirror_budget_bytes is {self.mirror_budget_bytes}, it cannot be negative"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +68,10 @@ class RadixMirror:
         self._incarnation = 0
         self._anticipated = BlockMasks()
         self._claims = Claims(self._anticipated)
-        self._deadlines = Deadlines(self._claims, config.mirror_expected_blocks)
+        self._deadlines = Deadlines(self._claims)
         self._reported = ReportedBlocks(self._claims)
-        self._approximate = ApproximateBlocks(
-            self._anticipated, config.mirror_ttl_s, config.mirror_approximate_blocks
-        )
+        self._approximate = ApproximateBlocks(self._anticipated, config.mirror_ttl_s)
+        self._budget_bytes = config.mirror_budget_bytes
 
     def __len__(self) -> int:
         """Entries: blocks per table; one both stored and anticipated counts in each."""
@@ -133,55 +140,14 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         return self._reported.depth(worker.reports, ids) if worker else 0
 
-    def _falls(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """(depth, mask of the workers that hold exactly so many leading blocks)."""
-        reported = [table for table in self._reported.tables if len(table)]
+    def _falls(self, ids: Sequence[int]) -> Falls:
+        reported = [table.lookup for table in self._reported.tables if len(table)]
         if not reported and not len(self._claims):
-            return self._falls_without_holes(ids)
+            return falls_without_holes(self._anticipated.lookup, self._all, ids)
         # An empty table is not asked.
-        tables = [*reported, self._anticipated] if len(self._anticipated) else reported
-        first, *others = [table.lookup for table in tables]
-        alive = self._all
-        covering = None  # the last mask that covered all that were alive
-        falls = []
-        for depth, mask in enumerate(map(first, ids, repeat(0))):
-            if mask is covering:
-                continue
-            left = here = mask & alive
-            if left != alive:
-                for other in others:
-                    left |= other(ids[depth], 0) & alive
-                if left != alive:
-                    falls.append((depth, alive ^ left))
-                    alive = left
-                    if not alive:
-                        return falls
-                if left != here:
-                    continue
-            covering = mask
-        falls.append((len(ids), alive))
-        return falls
-
-    def _falls_without_holes(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """The same where nothing is reported or claimed: a worker holds a beginning of the prompt.
-
-        O(depths that differ x log blocks).
-        """
-        held = self._anticipated.lookup
-        alive, depth, falls = self._all, 0, []
-        while alive:
-            low, high = depth, len(ids)
-            while low < high:
-                middle = (low + high) // 2
-                if held(ids[middle], 0) & alive == alive:
-                    low = middle + 1
-                else:
-                    high = middle
-            depth = low
-            left = alive & held(ids[depth], 0) if depth < len(ids) else 0
-            falls.append((depth, alive ^ left))
-            alive = left
-        return falls
+        if len(self._anticipated):
+            reported.append(self._anticipated.lookup)
+        return falls(reported, self._all, ids)
 
     # ------------------------------------------------------------ what workers report
 
@@ -199,6 +165,7 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         if worker is not None:
             self._reported.apply(worker.reports, epoch, events)
+            self._keep_to_budget()
 
     def complete(self, worker_id: str, epoch: int) -> None:
         """A whole snapshot of this epoch has been applied."""
@@ -226,9 +193,11 @@ class RadixMirror:
         now = self._clock.now()
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)
+            self._keep_to_budget()
             return Placement(worker_id, Visiting(self._approximate, visit))
         claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids))
         self._deadlines.set(claim, now + keep_s)
+        self._keep_to_budget()
         return Placement(worker_id, Claimed(self._claims, claim))
 
     def withdraw(self, placement: Placement) -> None:
@@ -275,6 +244,22 @@ class RadixMirror:
             complete=reports.complete,
             late_updates=reports.late_updates,
         )
+
+    def weight(self) -> MirrorWeight:
+        """What it holds, and how many bytes that takes. O(1)."""
+        return MirrorWeight(
+            len(self._reported), len(self._claims), len(self._deadlines), len(self._approximate)
+        )
+
+    def _keep_to_budget(self) -> None:
+        """The oldest beliefs leave, then the nearest deadlines. Reports are facts, and stay: the
+        workers' own pools bound them."""
+        over = self.weight().bytes - self._budget_bytes
+        if over <= 0:
+            return
+        self._approximate.shrink(-(-over // APPROXIMATE_BYTES))
+        while self.weight().bytes > self._budget_bytes and self._deadlines.release_soonest():
+            pass
 
     def check(self) -> None:
         """Assert that what is kept twice agrees. O(workers x blocks)."""

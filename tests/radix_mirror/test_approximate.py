@@ -2,6 +2,7 @@
 
 import pytest
 
+from radixgate.radix_mirror.budget import APPROXIMATE_BYTES
 from radixgate.radix_mirror.mirror import MirrorConfig
 from text_mirror import TextMirror
 
@@ -30,7 +31,7 @@ def test_a_prompt_larger_than_the_capacity_keeps_its_head() -> None:
 
 
 def test_one_budget_holds_over_all_workers() -> None:
-    mirror = TextMirror(MirrorConfig(mirror_approximate_blocks=6))
+    mirror = TextMirror(MirrorConfig(mirror_budget_bytes=6 * APPROXIMATE_BYTES))
     for time, (text, worker) in enumerate((("abc", "w1"), ("xyz", "w2"), ("pq", "w1"))):
         mirror.clock.advance(time)
         mirror.insert(text, worker)

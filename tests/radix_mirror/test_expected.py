@@ -2,6 +2,7 @@
 
 from clocks import FakeClock
 from radixgate.proto.kv_events import Removed, Stored
+from radixgate.radix_mirror.budget import CLAIM_BYTES, CLAIMED_BYTES
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
 
 PROMPT = [11, 12, 13, 14]
@@ -89,7 +90,7 @@ def test_what_is_stored_is_not_expected_besides() -> None:
 
 
 def test_beyond_the_budget_the_nearest_deadline_leaves() -> None:
-    bench = Bench(MirrorConfig(mirror_expected_blocks=4))
+    bench = Bench(MirrorConfig(mirror_budget_bytes=4 * CLAIMED_BYTES + 2 * CLAIM_BYTES))
     bench.expect([1, 2], keep_s=5.0)
     bench.expect([3, 4], keep_s=2.0)
     bench.expect([5, 6], keep_s=9.0)
