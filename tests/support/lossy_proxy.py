@@ -40,14 +40,14 @@ class LossyProxy(grpc.GenericRpcHandler):
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler[bytes, bytes]:
+    ) -> "grpc.RpcMethodHandler[bytes, bytes]":
         method = handler_call_details.method
         loses = method.endswith(WATCH_KV)
         # On the wire every call is a stream of messages both ways.
         ask: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(method)
 
         async def passed_on(
-            requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+            requests: AsyncIterator[bytes], context: "grpc.aio.ServicerContext[bytes, bytes]"
         ) -> AsyncIterator[bytes]:
             call = ask(requests)
             try:
