@@ -68,7 +68,9 @@ _CHANGE: Schema = {
 }
 _ABORT: Schema = {
     "anyOf": [
-        object_of({"rid": {"type": "string", "minLength": 1}, "abort_all": FLAG}, "rid"),
+        object_of(
+            {"rid": {"type": "string", "minLength": 1}, "prefix": FLAG, "abort_all": FLAG}, "rid"
+        ),
         object_of({"abort_all": {"const": True}, "rid": TEXT}, "abort_all"),
     ]
 }
