@@ -38,11 +38,12 @@ class Experimenting:
         self._workers = workers
         self._urls = len(first.config.worker_urls)
         self._thread = WriterThread()
+        self._arms = ArmPolicies(rules.policies, first.config.policy, clock, rng)
         site = Site(
             fleet=path.fleet,
             fleet_config=first.rules.fleet,
             detour=path.detour,
-            arms=ArmPolicies(rules.policies, first.config.policy, clock, rng),
+            arms=self._arms,
             flush=self._flush,
             folder=Path(rules.log.experiment_folder),
             most_lines=rules.log.experiment_lines,
@@ -60,6 +61,10 @@ class Experimenting:
 
     def routes(self) -> list[web.RouteDef]:
         return ExperimentRoutes(self.experiments).routes()
+
+    def apply(self, rules: Rules) -> None:
+        """What is begun from now on goes by these settings of policies."""
+        self._arms.change(rules.rules.experiments.policies, rules.config.policy)
 
     def drain(self) -> None:
         """The gateway takes nothing new: nobody may wait for a switch any more."""

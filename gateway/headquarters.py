@@ -59,6 +59,7 @@ class Headquarters:
     def apply(self, rules: Rules, policy: Policy | None) -> None:
         """Go by these from now on. `policy`: None if it stays."""
         self.path.apply(rules, policy)
+        self.experimenting.apply(rules)
         self.workers.rule = HealthRule.of(rules.config)
         self.workers.drain_s = rules.config.shutdown_grace_period_secs
         self.admin.policy = rules.config.policy

@@ -63,6 +63,7 @@ def change_of(before: GatewaySettings, now: GatewaySettings) -> Change:
         access=_kept(before.rules.access, now.rules.access, "access", stays),
         limits=now.rules.limits,
         reliability=now.rules.reliability,
+        experiments=replace(before.rules.experiments, policies=now.policies),
     )
     config = _kept(before.config, now.config, "gateway", stays)
     policy = [name for name in changed if name.split(".")[0] == _POLICIES]

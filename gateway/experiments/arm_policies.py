@@ -24,6 +24,15 @@ class ArmPolicies:
         self._rng = rng
         self.own = own
 
+    def change(self, configs: PolicyConfigs, own: str) -> None:
+        """The gateway's settings were read again."""
+        self._configs = configs
+        self.own = own
+
+    def as_now(self) -> "ArmPolicies":
+        """What changes later does not change the arms that are made by this one."""
+        return ArmPolicies(self._configs, self.own, self._clock, self._rng)
+
     def arm(self, name: str, policy: str | None, settings: Sequence[str]) -> Arm:
         """Raises ConfigError for a policy or setting that does not exist, or cannot be so."""
         policy = policy or self.own

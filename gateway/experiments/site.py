@@ -52,6 +52,7 @@ class LiveStage:
     ) -> None:
         """`flush`: `auto`, `always` or `never`; `install` makes a policy the live one."""
         self._site = site
+        self._arms = site.arms.as_now()
         self._declaration = declaration
         self._flush = flush
         self._install = install
@@ -83,7 +84,7 @@ class LiveStage:
     def turn_to(self, arm: int) -> int:
         if self._flushing is not None:
             self._flushing.cancel()  # harmless for what is done
-        self._install(self._site.arms.make(self._declaration.arms[arm]))
+        self._install(self._arms.make(self._declaration.arms[arm]))
         return self._site.fleet.forget() if self._declaration.resets_mirror else 0
 
     async def _flush_all(self) -> None:

@@ -33,7 +33,7 @@ async def ask(fleet: LiveFleet, number: int) -> int:
     text = f"you are helpful, and topic {number % 4} is all you know. " * 4
     body = {
         "model": "toy",
-        "messages": [{"role": "user", "content": f"{text} question {number}"}],
+        "messages": [{"role": "user", "content": f"{text} question {number:05}"}],
         "max_tokens": 4,
         "temperature": 0,
         "stream": True,

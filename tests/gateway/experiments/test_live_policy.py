@@ -1,0 +1,93 @@
+"""Which policy the fleet goes by, whoever changes it; and what arms are made of."""
+
+import random
+
+import pytest
+
+from books import Books
+from clocks import FakeClock
+from radixgate.analysis.experiments.records import Arm
+from radixgate.errors import ConfigError
+from radixgate.gateway.experiments.arm_policies import ArmPolicies
+from radixgate.gateway.experiments.live_policy import LivePolicy
+from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.cache_aware import CacheAware
+from radixgate.policies.cache_thresholds import CacheThresholds
+from radixgate.policies.registry import PolicyConfigs
+from radixgate.policies.sticky import StickyConfig
+
+
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        return Choice(0, self.name, list)
+
+
+class Ear:
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def overhear(self, request: RouteRequest, candidates: Candidates) -> None:
+        self.heard += 1
+
+
+def test_an_experiment_keeps_its_turn_when_settings_change() -> None:
+    own, tried, ear = Named("own"), Named("tried"), Ear()
+    books = Books("a", policy=own, reports_kv=False)
+    live = LivePolicy(books.fleet, own)
+
+    def by() -> str:
+        return books.lease("text").choice.branch
+
+    assert by() == "own"
+    live.let_listen((ear,))
+    live.use(tried)
+    assert by() == "tried"
+    live.change_own(Named("newer"))
+    assert by() == "tried"
+    live.revert()
+    assert by() == "newer"
+    live.change_own(Named("newest"))
+    assert by() == "newest"
+    assert ear.heard == 4
+    live.let_listen(())
+    assert by() == "newest"
+    assert ear.heard == 4
+
+
+def arms(configs: PolicyConfigs | None = None) -> ArmPolicies:
+    return ArmPolicies(configs or PolicyConfigs(), "cache_aware", FakeClock(), random.Random(1))
+
+
+def test_an_arm_has_settings_of_its_own() -> None:
+    a = arms().arm("A", None, ())
+    b = arms().arm("B", "cache_aware", ("balance-abs-threshold=4",))
+    assert a == Arm("A", "cache_aware", {})
+    assert b == Arm("B", "cache_aware", {"balance_abs_threshold": 4})
+    assert isinstance(arms().make(a), CacheAware)
+    assert isinstance(arms().make(b), CacheThresholds)
+    assert arms().make(b) is not arms().make(b)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("sticky_load_factor",), "write it as name=value"),
+        (("sticky_load_factor=2", "sticky-load-factor=3"), "is set twice"),
+        (("sticky_load_factor=0.5",), "below 1 nobody could take the mean"),
+        (("sticky_load_factor=much",), "expected a number"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(settings: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        arms().arm("B", "sticky", settings)
+
+
+def test_arms_that_run_are_not_changed_by_what_is_read_again() -> None:
+    before = arms()
+    running = before.as_now()
+    before.change(PolicyConfigs(sticky=StickyConfig(sticky_sessions=1)), "sticky")
+    assert before.arm("A", None, ()).policy == "sticky"
+    assert running.arm("A", None, ()).policy == "cache_aware"
