@@ -198,7 +198,7 @@ class Fleet:
         ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
         mirror = record.shared.mirror
         keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
-        placement = mirror.expect(record.identity.id, blocks, keep_s)
+        placement = mirror.expect(record.identity.id, blocks, keep_s) if blocks else None
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
         if self.journal is None:
             self._remember(ask)
@@ -281,8 +281,8 @@ class Fleet:
         return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")
 
     def _remember(self, ask: Ask) -> None:
-        for key in ask.blocks:
-            if key in self._mirrors:
+        for key, blocks in ask.blocks.items():
+            if blocks and key in self._mirrors:
                 self._mirrors[key].recent.add(prompt_of(ask, key))
 
     def _record(self, worker_id: str) -> WorkerRecord:

@@ -96,7 +96,10 @@ class Lineup:
     def _depths_in(self, shared: SharedMirror) -> tuple[list[int], list[int]]:
         """Depth and cached tokens of every worker, as this mirror knows them."""
         blocks = self._ask.blocks.get(shared.key, ())
-        held = shared.mirror.depths(blocks)
+        held = shared.mirror.depths(blocks) if blocks else None
+        if not held:
+            nothing = [0] * len(self._ids)
+            return nothing, nothing
         depths = list(map(held.get, self._ids, repeat(0)))
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
