@@ -151,7 +151,7 @@ class Asking:
     def _model_of(self, name: object, caller: Caller) -> str:
         """The model to route by. Raises UnknownModel, RequestError, or NoWorkerAvailable."""
         served = self._fleet.models()
-        models = caller.models_of(served)
+        models = served if caller.models is None else caller.models_of(served)
         if isinstance(name, str) and name in models:
             return name
         if name is not None and not isinstance(name, str):

@@ -160,7 +160,8 @@ class Passage:
     def _finish(self, counts: AnswerCounts | None) -> None:
         self._over = True
         self._attempt = None
-        self._wait_no_more()
+        if self._deadlines is not None or self._held is not None:
+            self._wait_no_more()
         line, self._line = self._line, None
         if line is not None:
             line.leave(self)
