@@ -90,13 +90,9 @@ class Fleet:
         if shared is None:
             shared = self.make_shared(key, self._clock, self._config.mirror)
             self._mirrors[key] = shared
-        self._records[identity.id] = WorkerRecord(identity, shared)
+        record = self._records[identity.id] = WorkerRecord(identity, shared)
         self._models.join(identity.model)
-        shared.mirror.add_worker(
-            identity.id,
-            reports_kv=identity.reports_kv,
-            capacity_blocks=key.capacity_blocks(identity.capacity_tokens),
-        )
+        record.enter_mirror()
 
     def set_state(self, worker_id: str, state: WorkerState) -> None:
         """Raises WorkerFailed if there is no such worker."""
@@ -169,6 +165,13 @@ class Fleet:
         self._policy = policy
         if self.journal is not None:
             self.journal.replaced()
+
+    def flushed(self, worker_id: str) -> None:
+        """It has dropped its cache. One that reports says so itself; of another nothing is believed
+        any more. O(all blocks); leases stay."""
+        record = self._records.get(worker_id)
+        if record is not None and not record.identity.reports_kv:
+            record.enter_mirror()
 
     def forget(self) -> int:
         """Begin anew with all that is believed and not reported; how many blocks that were.

@@ -64,6 +64,15 @@ class WorkerRecord:
     speed: PrefillSpeed = field(default_factory=PrefillSpeed)
     drift: Drift = field(default_factory=Drift)
 
+    def enter_mirror(self) -> None:
+        """Cold, also if it was there before."""
+        identity = self.identity
+        self.shared.mirror.add_worker(
+            identity.id,
+            reports_kv=identity.reports_kv,
+            capacity_blocks=identity.mirror.capacity_blocks(identity.capacity_tokens),
+        )
+
     def fresh_report(self, now: float) -> LoadReport | None:
         """The last report; None once it is older than two seconds."""
         return self.report if now - self.reported_at <= REPORT_MAX_AGE_S else None

@@ -66,6 +66,8 @@ class Admin:
     # Where several processes answer generations: what they have counted, and what they run.
     read_metrics: Callable[[], Awaitable[bytes]] | None = None
     abort_elsewhere: Callable[[AbortOrder], Awaitable[Reached]] = _nobody_else
+    before_flush: Callable[[], Awaitable[None]] = _at_once
+    flushed_elsewhere: Callable[[str], None] = lambda worker_id: None
     settled: Callable[[], Awaitable[None]] = _at_once  # what was ordered is in force everywhere
     reload: Callable[[web.Request], Awaitable[web.Response]] = _no_settings
 
@@ -180,7 +182,12 @@ class Admin:
     # ------------------------------------------------------------ orders to workers
 
     async def flush_cache(self, request: web.Request) -> web.Response:
+        await self.before_flush()
         results = await self._order_all(lambda handle: handle.flush_cache())
+        for worker_id, result in results.items():
+            if result.ok:
+                self.fleet.flushed(worker_id)
+                self.flushed_elsewhere(worker_id)
         # As SGLang has it: a worker that is busy refuses, and the caller may try again.
         return _order_answer(results, all(result.ok for result in results.values()))
 

@@ -35,6 +35,7 @@ from radixgate.gateway.process_messages import (
     AskAbort,
     AskMetrics,
     Drain,
+    Flushed,
     Hello,
     Listens,
     Metrics,
@@ -43,6 +44,7 @@ from radixgate.gateway.process_messages import (
     Seen,
     SetUp,
     Standing,
+    TellAll,
     ToChild,
     Told,
     WorkerGone,
@@ -112,6 +114,11 @@ class ChildProcess:
                 self._seen(message.seq)
             case WorkerGone():
                 self._workers.gone(message.worker_id)
+                self._seen(message.seq)
+            case TellAll():
+                self._seen(message.seq)
+            case Flushed():
+                self._path.fleet.flushed(message.worker_id)
                 self._seen(message.seq)
             case Adopt():
                 self._adopt(message)

@@ -46,6 +46,19 @@ class WorkerGone(msgspec.Struct, frozen=True, tag=True):
     worker_id: str
 
 
+class TellAll(msgspec.Struct, frozen=True, tag=True):
+    """Tell what has not been told yet, and that all is."""
+
+    seq: int
+
+
+class Flushed(msgspec.Struct, frozen=True, tag=True):
+    """The worker has dropped its cache."""
+
+    seq: int
+    worker_id: str
+
+
 class Open(msgspec.Struct, frozen=True, tag=True):
     """Every worker has been told of: listen."""
 
@@ -147,6 +160,17 @@ class Aborted(msgspec.Struct, frozen=True, tag=True):
 
 
 ToChild = (
-    SetUp | Adopt | WorkerIs | WorkerGone | Open | Drain | Told | PeerGone | AskMetrics | AskAbort
+    SetUp
+    | Adopt
+    | WorkerIs
+    | WorkerGone
+    | TellAll
+    | Flushed
+    | Open
+    | Drain
+    | Told
+    | PeerGone
+    | AskMetrics
+    | AskAbort
 )
 ToParent = Hello | Listens | Admitted | Seen | CheckSoon | Standing | Told | Metrics | Aborted

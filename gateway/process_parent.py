@@ -37,9 +37,11 @@ from radixgate.gateway.process_child import ADMIN_SOCKET, CHILDREN_SOCKET
 from radixgate.gateway.process_messages import (
     Adopt,
     Drain,
+    Flushed,
     Open,
     SetUp,
     Standing,
+    TellAll,
     WorkerGone,
     WorkerResult,
 )
@@ -112,6 +114,7 @@ class ParentGateway:
         workers.before_leaving = self._nowhere
         admin.read_metrics = self._read_metrics
         admin.abort_elsewhere = self._abort
+        admin.before_flush, admin.flushed_elsewhere = self._all_told, self._flushed
         admin.settled = self._crew.settled
         self.headquarters.path.choice.breaker_elsewhere = self._crew.breaker_of
         self.headquarters.path.metrics.read_waiting = lambda: self._crew.waiting
@@ -269,6 +272,14 @@ class ParentGateway:
                 member.heard_elsewhere = True
 
     # ------------------------------------------------------------ for the admin
+
+    async def _all_told(self) -> None:
+        """What was placed before a flush must not be believed after it."""
+        self._crew.order(lambda seq: TellAll(seq))
+        await self._crew.settled()
+
+    def _flushed(self, worker_id: str) -> None:
+        self._crew.order(lambda seq: Flushed(seq, worker_id))
 
     async def _read_metrics(self) -> bytes:
         own = about_workers(families_of(self.headquarters.path.metrics.collect()))

@@ -84,6 +84,20 @@ async def test_flush_goes_to_every_worker_and_one_refusal_shows() -> None:
         assert [r.method for r in one.admin_requests if r.path == "/flush_cache"] == ["POST"] * 2
 
 
+async def test_of_a_worker_without_reports_nothing_is_believed_after_a_flush() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        await gateway.chat("a long beginning " * 100)
+        row = f"/workers/127.0.0.1:{worker.port}"
+        assert (await gateway.get(row)).json["blocks_mirrored"] > 0
+        assert (await gateway.post("/flush_cache", b"")).status == 409
+        assert (await gateway.get(row)).json["blocks_mirrored"] > 0
+        worker.admin["/flush_cache"] = lambda request: json_answer({"ok": True})
+        assert (await gateway.post("/flush_cache", b"")).status == 200
+        assert (await gateway.get(row)).json["blocks_mirrored"] == 0
+        await gateway.chat("a long beginning " * 100)
+        assert (await gateway.get(row)).json["blocks_mirrored"] > 0
+
+
 @pytest.mark.parametrize(
     ("order", "sent"),
     [

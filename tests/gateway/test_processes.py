@@ -9,7 +9,7 @@ import pytest
 
 from gateway_processes import processes
 from raw_client import RawClient, ask, request
-from scripted_worker import ScriptedWorker, events, sse_end, sse_head
+from scripted_worker import ScriptedWorker, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body
 from until import until
 
@@ -64,6 +64,24 @@ async def test_what_an_admin_orders_holds_at_every_process_when_it_is_answered()
         removed = await ask(served.port, request(f"/workers/{one.url[7:]}", method="DELETE"))
         assert removed.json["state"] == "removed"
         assert len((await served.get("/workers")).json["workers"]) == 1
+
+
+async def test_after_a_flush_no_process_believes_anything_of_a_worker_without_reports() -> None:
+    async with ScriptedWorker() as worker, processes("--worker-urls", worker.url) as served:
+        await served.ready(1)
+        worker.admin["/flush_cache"] = lambda request: json_answer({"ok": True})
+        text = "a long beginning " * 100
+        for _ in range(8):
+            await served.chat(text)
+        predicted = await served.metric("radixgate_predicted_cached_tokens_total")
+        assert predicted > 0
+        for _ in range(4):
+            assert (await served.post("/flush_cache", b"")).status == 200
+            await served.chat(text)
+        assert await served.metric("radixgate_predicted_cached_tokens_total") == predicted
+        await served.post("/flush_cache", b"")
+        rows = (await served.get("/workers")).json["workers"]
+        assert [row["blocks_mirrored"] for row in rows] == [0]
 
 
 async def test_a_process_that_is_killed_is_replaced_and_its_counts_stay() -> None:
