@@ -228,6 +228,27 @@ async def test_a_canarys_sessions_go_to_its_pool_and_say_by_which_policy(tmp_pat
         await two.start()
 
 
+async def test_a_fault_ends_the_experiment_and_reaches_no_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=rules(tmp_path)) as gateway,
+    ):
+        await declared(gateway, **LONG)
+        acting = gateway.gateway.headquarters.experimenting.experiments.find("short").acting
+        assert acting is not None
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(acting.plan, "step", fail)
+        assert (await gateway.chat()).status == 200
+        row = await over(gateway, "short")
+        assert row["reason"] == "failed"
+        assert (await gateway.chat()).header("x-radixgate-policy") == "round_robin"
+
+
 async def test_one_acts_at_a_time_and_a_few_shadows(tmp_path: Path) -> None:
     async with (
         ScriptedWorker() as worker,
