@@ -21,6 +21,7 @@ from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
+from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.narrated import NarratedForwarder
 from radixgate.gateway.observers import Observers
 from radixgate.gateway.outliers import Outliers
@@ -81,6 +82,7 @@ class DataPath:
         self.deadlines = Deadlines(clock)
         self.fleet = Fleet(policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
+        self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
         self.factories = worker_factories(
             config,
             self.fleet,
@@ -89,6 +91,7 @@ class DataPath:
             clock,
             rng,
             rules,
+            self.mirror_file,
         )
         reliability = rules.reliability
         self._breakers = Breakers(reliability, clock)

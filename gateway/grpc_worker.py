@@ -15,6 +15,7 @@ from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
+from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -58,6 +59,7 @@ class GrpcWorkerParts:
     clock: Clock
     wall_clock: Callable[[], float]
     rng: random.Random
+    mirror_file: MirrorFile
     credentials: grpc.ChannelCredentials | None = None  # None: in the clear
 
 
@@ -86,7 +88,9 @@ class GrpcWorker:
             rng=parts.rng,
             on_close=self._close_channel,
         )
-        self._watches = WorkerWatches(self._stub, address.id, parts.fleet, parts.gateway_id)
+        self._watches = WorkerWatches(
+            self._stub, address.id, parts.fleet, parts.gateway_id, parts.mirror_file
+        )
 
     @property
     def client(self) -> GrpcWorkerClient:

@@ -69,6 +69,7 @@ class Headquarters:
     async def close(self) -> None:
         """Remove every worker, and break off what runs."""
         self.experimenting.close()
+        self.path.mirror_file.write()
         self.workers.close()
         if self._runner is not None:
             await self._runner.cleanup()

@@ -12,6 +12,7 @@ from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.grpc_worker import GrpcWorker, GrpcWorkerParts
+from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -29,6 +30,7 @@ def worker_factories(
     clock: Clock,
     rng: random.Random,
     rules: GatewayRules,
+    mirror_file: MirrorFile,
 ) -> Mapping[str, WorkerFactory]:
     """What makes a handle for `grpc://` (ours) and for `http://` (any other), in the clear or not.
 
@@ -61,6 +63,7 @@ def worker_factories(
         clock=clock,
         wall_clock=time.time,
         rng=rng,
+        mirror_file=mirror_file,
     )
     tls_parts = replace(
         parts,

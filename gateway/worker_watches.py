@@ -9,6 +9,7 @@ import grpc
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.load_report import report_from_pb
+from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
@@ -23,15 +24,25 @@ _log = logging.getLogger(__name__)
 class WorkerWatches:
     """Keeps both streams of one worker open; run `kv` and `load` while it is in the fleet."""
 
-    def __init__(self, stub: rpc.WorkerStub, worker_id: str, fleet: Fleet, gateway_id: str) -> None:
+    def __init__(
+        self,
+        stub: rpc.WorkerStub,
+        worker_id: str,
+        fleet: Fleet,
+        gateway_id: str,
+        mirror_file: MirrorFile,
+    ) -> None:
         self._stub = stub
         self._worker_id = worker_id
         self._fleet = fleet
         self._gateway_id = gateway_id
+        self._mirror_file = mirror_file
 
     async def kv(self) -> None:
         """Feeds the mirror; a resync opens the stream anew where the reader stands."""
-        feed = KvFeed(self._fleet.mirror_of(self._worker_id), self._worker_id)
+        mirror, worker_id = self._fleet.mirror_of(self._worker_id), self._worker_id
+        feed = KvFeed(mirror, worker_id, self._mirror_file.take(worker_id))
+        self._mirror_file.follow(worker_id, feed)
 
         async def follow() -> None:
             epoch, seq = feed.restart()

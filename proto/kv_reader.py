@@ -60,6 +60,10 @@ class KvReader:
         """Epoch and number to open a stream at; (0, 0) asks for a snapshot."""
         return (0, 0) if self._in_snapshot else (self._epoch, self._seq)
 
+    def resume(self, epoch: int, seq: int) -> None:
+        """`digests` holds all as of this position, as far as is known: read on from there."""
+        self._epoch, self._seq, self._in_snapshot = epoch, seq, False
+
     def restart(self) -> tuple[int, int]:
         """A new stream is about to be opened: returns the position to ask for."""
         epoch, seq = self.position

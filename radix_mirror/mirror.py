@@ -28,6 +28,11 @@ class MirrorConfig:
     mirror_ttl_s: float = knob(
         1_800.0, help="a worker without KV events is believed to forget after so long", unit="s"
     )
+    mirror_file: str | None = knob(
+        None,
+        help="file to which a gateway that ends writes what its workers have reported, and from"
+        " which the next one begins: a worker's share counts once its digest agrees",
+    )
     mirror_budget_bytes: int = knob(
         512 * 1024 * 1024,
         help="memory of a mirror, overhead included; beyond it what is only believed leaves first,"
@@ -177,6 +182,14 @@ class RadixMirror:
         """Count and XOR of what the worker reported as stored, by tier; nothing of unknown ones."""
         worker = self._workers.get(worker_id)
         return worker.reports.digests() if worker else {}
+
+    def stored_by(self, worker_id: str) -> Mapping[Tier, Sequence[int]]:
+        """The blocks that a worker has reported as stored, by tier. O(all blocks)."""
+        worker = self._workers.get(worker_id)
+        if worker is None:
+            return {}
+        tables = self._reported.tables
+        return {tier: tables[tier].holding(worker.bit) for tier in Tier}
 
     # ------------------------------------------------------------ what we sent
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -109,6 +110,17 @@ class KvStreamMachine(RuleBasedStateMachine):
 
     @rule()
     def break_off(self) -> None:
+        self._open()
+
+    @rule(forged=st.booleans())
+    def restart_gateway(self, forged: bool) -> None:
+        """It goes on from what it kept, which somebody may have touched."""
+        kept = self.feed.kept()
+        if kept is not None and forged:
+            kept = replace(kept, stored={**kept.stored, Tier.HOST: [2**63]})
+        self.mirror = RadixMirror(FakeClock())
+        self.mirror.add_worker("w")
+        self.feed = KvFeed(self.mirror, "w", kept)
         self._open()
 
     def teardown(self) -> None:
