@@ -18,7 +18,8 @@ from radixgate.worker.batch import KvPool
 from radixgate.worker.config import EVICTION_POLICIES, SCHEDULE_POLICIES
 from radixgate.worker.kernels_cpu import CpuKernels
 from radixgate.worker.llama import Llama
-from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.llama_cpu import CpuLlama
+from radixgate.worker.model_runner import Model, ModelRunner
 from radixgate.worker.model_store import StoredModel, open_model
 from radixgate.worker.page_copies import pool_copier
 from radixgate.worker.reference import reference_logits
@@ -58,15 +59,17 @@ class Setting:
     overlap: bool
 
     def engine(self) -> SmallEngine:
-        stored, model = _model()
+        stored, llama, kernels = _parts()
         config = stored.config
         slots = self.pool_tokens // self.page_size * self.page_size
         pool = KvPool.allocate(
             layers=config.layers, slots=slots, kv_heads=config.kv_heads, head_dim=config.head_dim
         )
+        model: Model = llama
         attention: AttentionBackend = TorchAttention(pool)
-        if has_native():
-            attention = CpuAttention(pool, config.heads, native_or_skip())
+        if kernels is not None:
+            attention = native = CpuAttention(pool, config.heads, native_or_skip())
+            model = CpuLlama(llama, kernels, native, native_or_skip())
         copier = pool_copier(pool, self.page_size)
         return SmallEngine(
             pages=slots // self.page_size,
@@ -85,16 +88,16 @@ class Setting:
 
 
 @cache
-def _model() -> tuple[StoredModel, Llama]:
+def _parts() -> tuple[StoredModel, Llama, CpuKernels | None]:
     stored = open_model("smollm2")
     kernels = CpuKernels(native_or_skip(), stored.tensors) if has_native() else None
-    return stored, Llama(stored.config, stored.tensors, kernels)
+    return stored, Llama(stored.config, stored.tensors, kernels), kernels
 
 
 @cache
 def leads(prompt: tuple[int, ...], output: tuple[int, ...]) -> list[float]:
     """By how much the reference's best logit leads each token of the output, given those before."""
-    stored, _ = _model()
+    stored, _, _ = _parts()
     logits = reference_logits(stored.config, stored.tensors, [*prompt, *output[:-1]])
     rows = logits[len(prompt) - 1 :]
     chosen = rows[torch.arange(len(output)), torch.tensor(output)]

@@ -11,7 +11,8 @@ from radixgate.worker.attention_torch import TorchAttention
 from radixgate.worker.batch import KvPool
 from radixgate.worker.kernels_cpu import CpuKernels
 from radixgate.worker.llama import Llama
-from radixgate.worker.model_runner import ModelRunner
+from radixgate.worker.llama_cpu import CpuLlama
+from radixgate.worker.model_runner import Model, ModelRunner
 from radixgate.worker.page_copies import pool_copier
 from radixgate.worker.reference import reference_logits
 from radixgate.worker.rounding import Arithmetic, KvDtype
@@ -42,24 +43,30 @@ def toy_engine(
         head_dim=CONFIG.head_dim,
         dtype=kv.torch_dtype,
     )
-    attention: AttentionBackend = TorchAttention(pool)
-    if not has_native():
-        backend = "torch"
-    if backend == "cpu":
-        attention = CpuAttention(pool, CONFIG.heads, native_or_skip())
-    runner = ModelRunner(
-        _model(backend), attention, page_size, copy_pages=pool_copier(pool, page_size)
-    )
+    model, attention = _over(pool, backend)
+    runner = ModelRunner(model, attention, page_size, copy_pages=pool_copier(pool, page_size))
     return SmallEngine(
         pages=pages, runner=runner, vocab_size=CONFIG.vocab_size, context=8192, **settings
     )
 
 
+def _over(pool: KvPool, backend: str) -> tuple[Model, AttentionBackend]:
+    if backend == "torch" or not has_native():
+        return _llama(), TorchAttention(pool)
+    attention = CpuAttention(pool, CONFIG.heads, native_or_skip())
+    llama, kernels = _native_llama()
+    return CpuLlama(llama, kernels, attention, native_or_skip()), attention
+
+
 @cache
-def _model(backend: str) -> Llama:
-    if backend == "torch":
-        return Llama(CONFIG, TENSORS)
-    return Llama(CONFIG, TENSORS, CpuKernels(native_or_skip(), TENSORS))
+def _llama() -> Llama:
+    return Llama(CONFIG, TENSORS)
+
+
+@cache
+def _native_llama() -> tuple[Llama, CpuKernels]:
+    kernels = CpuKernels(native_or_skip(), TENSORS)
+    return Llama(CONFIG, TENSORS, kernels), kernels
 
 
 def reference(prompt: Sequence[int], tokens: int, kv: KvDtype = KvDtype.FP32) -> list[int]:
