@@ -4,11 +4,9 @@ import asyncio
 import logging
 import os
 import random
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +30,7 @@ from radixgate.gateway.metric_families import (
 )
 from radixgate.gateway.one_process import check_one_process, refused_routes
 from radixgate.gateway.own_policy import own_policy
+from radixgate.gateway.private_folder import PrivateFolder
 from radixgate.gateway.process_channel import parent_end
 from radixgate.gateway.process_child import ADMIN_SOCKET, CHILDREN_SOCKET
 from radixgate.gateway.process_messages import (
@@ -93,7 +92,7 @@ class ParentGateway:
         self._clock, self._rng = clock, rng
         self.reloading = Reloading(settings, self._adopt, self.headquarters.workers)
         self.headquarters.admin.reload = self.reloading.by_request
-        self._directory = ""
+        self._folder: PrivateFolder | None = None
         self._reserved: socket.socket | None = None
         self._server: asyncio.AbstractServer | None = None
         self._admin_server: asyncio.AbstractServer | None = None
@@ -120,16 +119,19 @@ class ParentGateway:
         self.headquarters.path.metrics.read_waiting = lambda: self._crew.waiting
         loop = asyncio.get_running_loop()
         try:
-            # Readable and searchable by its owner alone: that is what admits to the sockets.
-            self._directory = tempfile.mkdtemp(prefix="radixgate-")
+            folder = self._folder = PrivateFolder()
             make_admin = await self.headquarters.open(*refused_routes(config.processes))
-            self._admin_server = await loop.create_unix_server(make_admin, self._path(ADMIN_SOCKET))
+            self._admin_server = await loop.create_unix_server(
+                make_admin, folder.socket(ADMIN_SOCKET)
+            )
             self._server = await loop.create_unix_server(
-                lambda: parent_end(self._crew.heard, self._crew.lost), self._path(CHILDREN_SOCKET)
+                lambda: parent_end(self._crew.heard, self._crew.lost),
+                folder.socket(CHILDREN_SOCKET),
             )
             self.reloading.begin()
             self._keeping = [
-                loop.create_task(self._keep(index)) for index in range(config.processes)
+                loop.create_task(self._keep(index, folder.path))
+                for index in range(config.processes)
             ]
             self._keeping.append(loop.create_task(self._count()))
             await self._all_listen(config.processes)
@@ -169,8 +171,8 @@ class ParentGateway:
         if self._reserved is not None:
             self._reserved.close()
         await self.headquarters.close()
-        if self._directory:
-            shutil.rmtree(self._directory, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.remove()
 
     async def _adopt(self, adoption: Adoption) -> None:
         """Raises ConfigError if the policy cannot be made; nothing has changed then."""
@@ -189,14 +191,14 @@ class ParentGateway:
 
     # ------------------------------------------------------------ children
 
-    async def _keep(self, index: int) -> None:
+    async def _keep(self, index: int, folder: str) -> None:
         """Run the child, and run it again whenever it ends."""
         loop, pause_s = asyncio.get_running_loop(), 0.0
         while not self._ending:
             began = loop.time()
             child = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", str(Path(die_with_parent.__file__))),
-                *(str(os.getpid()), sys.executable, *_CHILD, self._directory, str(index)),
+                *(str(os.getpid()), sys.executable, *_CHILD, folder, str(index)),
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -290,9 +292,6 @@ class ParentGateway:
         answers = await self._crew.abort(order)
         parts = [{one.worker_id: _result(one) for one in answer.results} for answer in answers]
         return Reached(sum(answer.held for answer in answers), merged(*parts))
-
-    def _path(self, name: str) -> str:
-        return str(Path(self._directory, name))
 
 
 def _result(told: WorkerResult) -> OrderResult:

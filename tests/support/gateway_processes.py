@@ -1,8 +1,10 @@
 """A gateway of several processes, started as its users start it."""
 
 import asyncio
+import os
 import re
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,11 +48,14 @@ class Processes:
 
 @asynccontextmanager
 async def processes(*flags: str, count: int = 2) -> AsyncIterator[Processes]:
+    # A parent that is killed leaves its folder behind: here, where it is swept up.
+    folder = tempfile.TemporaryDirectory(prefix="rg-")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0"),
         *("--processes", str(count), "--health-check-interval-secs", "0.1", *flags),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": folder.name},
     )
     try:
         assert process.stdout is not None
@@ -64,3 +69,4 @@ async def processes(*flags: str, count: int = 2) -> AsyncIterator[Processes]:
             process.kill()
         # To the end of the output, which the children share: then they are gone as well.
         await process.communicate()
+        folder.cleanup()
