@@ -18,6 +18,7 @@ from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
+from radixgate.gateway.admin_mirror import MirrorRoutes
 from radixgate.gateway.admin_tokens import TokenRoutes
 from radixgate.gateway.admin_workers import WorkerRoutes
 from radixgate.gateway.asking import Asking
@@ -96,6 +97,7 @@ class Admin:
         asking = Asking(self.fleet, self.prompts)
         explain = ExplainRoutes(self.workers.choice, self.fleet, asking, lambda: self.policy)
         app.add_routes(explain.routes())
+        app.add_routes(MirrorRoutes(self.fleet, self.workers.find).routes())
         waiting = self.metrics.read_waiting
         app.add_routes(LoadRoutes(self.fleet, waiting).routes())
         # A POST never comes here; other methods learn what is allowed.

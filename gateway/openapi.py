@@ -122,6 +122,18 @@ OPERATIONS: tuple[Operation, ...] = (
         query={"path": {"const": "/v1/chat/completions"}, "tenant": SOME_TEXT},
         answer=INFO,
     ),
+    Operation("get", "/mirror", "What workers are believed to hold.", ADMIN, answer=INFO),
+    Operation(
+        "get",
+        "/mirror/{name}",
+        "One worker's blocks, in pages.",
+        ADMIN,
+        query={
+            "after": {"type": "string", "pattern": "^[0-9a-f]{1,16}$"},
+            "limit": {"type": "integer", "minimum": 0},
+        },
+        answer=INFO,
+    ),
     Operation("get", "/workers", "All workers.", ADMIN, answer=INFO),
     Operation("post", "/workers", "Add a worker.", ADMIN, _ADD, answer=WORKER),
     Operation("get", "/workers/{name}", "One worker, by id or URL.", ADMIN, answer=WORKER),

@@ -95,17 +95,25 @@ def test_schema_and_parser_agree(form: str, fields: Body, good: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "schema", "body"),
+    ("path", "schema", "good", "bad"),
     [
-        pytest.param(b"/v1/embeddings", request_schemas.EMBEDDINGS, {"input": "a"}, id="embed"),
-        pytest.param(b"/rerank", request_schemas.RERANK, {"query": "a"}, id="rerank"),
-        pytest.param(b"/v1/responses", request_schemas.RESPONSE, {"input": ["a"]}, id="response"),
+        pytest.param(b"/v1/embeddings", request_schemas.EMBEDDINGS, {"input": "a"}, {}, id="embed"),
+        pytest.param(b"/rerank", request_schemas.RERANK, {"query": "a"}, {}, id="rerank"),
+        pytest.param(
+            b"/v1/responses",
+            request_schemas.RESPONSE,
+            {"input": ["a"]},
+            {"input": 5},
+            id="response",
+        ),
     ],
 )
-def test_schemas_of_what_is_passed_on(path: bytes, schema: Body, body: Body) -> None:
-    assert jsonschema_rs.is_valid(schema, body)
-    read_foreign(path, json.dumps(body).encode())
-    assert not jsonschema_rs.is_valid(schema, {})
+def test_schemas_of_what_is_passed_on(path: bytes, schema: Body, good: Body, bad: Body) -> None:
+    assert jsonschema_rs.is_valid(schema, good)
+    read_foreign(path, json.dumps(good).encode())
+    assert not jsonschema_rs.is_valid(schema, bad)
+    with pytest.raises(RequestError):
+        read_foreign(path, json.dumps(bad).encode())
 
 
 def test_every_generation_endpoint_is_described() -> None:

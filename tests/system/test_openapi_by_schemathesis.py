@@ -18,8 +18,8 @@ PASSED_ON = "^/(v1/(embeddings|rerank|responses)|rerank)$"
 LONGEST_S = 120.0
 
 
-async def schemathesis(at: str, *flags: str) -> tuple[int, str]:
-    """Its exit status and what it printed, from a fixed seed."""
+async def schemathesis(at: str, folder: Path, *flags: str) -> tuple[int, str]:
+    """Its exit status and what it printed, from a fixed seed. What it notes goes to `folder`."""
     words: Sequence[str] = [
         *("run", f"http://{at}/openapi.json", "--url", f"http://{at}", "--no-color"),
         *("--seed", "1", "--max-examples", "5", "--generation-deterministic", *flags),
@@ -29,6 +29,7 @@ async def schemathesis(at: str, *flags: str) -> tuple[int, str]:
         *command,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        cwd=folder,
         env={**os.environ, "SCHEMATHESIS_HOOKS": "tame_requests", "PYTHONPATH": str(SUPPORT)},
     )
     try:
@@ -43,20 +44,22 @@ async def schemathesis(at: str, *flags: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-async def test_everything_that_our_own_workers_answer() -> None:
+async def test_everything_that_our_own_workers_answer(tmp_path: Path) -> None:
     async with live_fleet(1) as fleet:
-        status, printed = await schemathesis(fleet.gateway_at, "--exclude-path-regex", PASSED_ON)
+        status, printed = await schemathesis(
+            fleet.gateway_at, tmp_path, "--exclude-path-regex", PASSED_ON
+        )
     assert status == 0, printed
     assert "No issues found" in printed
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-async def test_everything_that_is_passed_on() -> None:
+async def test_everything_that_is_passed_on(tmp_path: Path) -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         worker.script = lambda _: json_answer({"data": []})
         status, printed = await schemathesis(
-            f"127.0.0.1:{gateway.port}", "--include-path-regex", PASSED_ON
+            f"127.0.0.1:{gateway.port}", tmp_path, "--include-path-regex", PASSED_ON
         )
         assert worker.requests
     assert status == 0, printed
