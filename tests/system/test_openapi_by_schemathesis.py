@@ -50,7 +50,6 @@ async def test_everything_that_our_own_workers_answer(tmp_path: Path) -> None:
             fleet.gateway_at, tmp_path, "--exclude-path-regex", PASSED_ON
         )
     assert status == 0, printed
-    assert "No issues found" in printed
 
 
 @pytest.mark.slow
