@@ -77,9 +77,7 @@ def simulate(output: Path, rate: float, pool_pages: int) -> dict[str, dict[str, 
 
 
 def report(live: dict[str, dict[str, float]], simulated: dict[str, dict[str, float]]) -> None:
-    print(
-        "\n| policy | hit rate, fleet | simulated | mean TTFT, fleet | simulated | p50 | simulated |"
-    )
+    print("\n| policy | hits, fleet | simulated | mean TTFT, fleet | simulated | p50 | simulated |")
     print("|---|---|---|---|---|---|---|")
     for policy in POLICIES:
         seen, told = live[policy], simulated[policy]

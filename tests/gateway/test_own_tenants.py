@@ -79,7 +79,7 @@ async def test_our_own_workers_have_no_embeddings_and_the_answer_says_what_they_
     asking = Asking(own_fleet(), Prompts())
     body = b'{"model": "toy", "input": "a"}'
     assert asking.read(b"/v1/embeddings", body) is None
-    with pytest.raises(RequestError, match="/v1/chat/completions, /v1/completions$") as refused:
+    with pytest.raises(RequestError, match=r"/v1/chat/completions, /v1/completions$") as refused:
         await asking.read_own(b"/v1/embeddings", body)
     assert refused.value.code == "unsupported_endpoint"
 
