@@ -122,6 +122,11 @@ OPERATIONS: tuple[Operation, ...] = (
         query={"path": {"const": "/v1/chat/completions"}, "tenant": SOME_TEXT},
         answer=INFO,
     ),
+    Operation("get", "/experiments", "All experiments.", ADMIN, answer=INFO),
+    Operation("post", "/experiments", "Declare one by its name.", ADMIN, INFO, answer=INFO),
+    Operation("get", "/experiments/{name}", "How it stands.", ADMIN, answer=INFO),
+    Operation("post", "/experiments/{name}/start", "Begin.", ADMIN, answer=INFO),
+    Operation("post", "/experiments/{name}/stop", "End, and go back.", ADMIN, answer=INFO),
     Operation("get", "/mirror", "What workers are believed to hold.", ADMIN, answer=INFO),
     Operation(
         "get",
