@@ -91,11 +91,8 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
         reload.add_done_callback(reloads.discard)
 
     loop.add_signal_handler(signal.SIGHUP, on_hangup)
-    try:
-        await gateway.start()
-    except RequestError as error:
-        await gateway.stop()
-        raise RadixgateError(error.message) from error
+    if not await _started(gateway, stop):
+        return 0
     spare_collector()
     host = f"[{config.host}]" if ":" in config.host else config.host
     print(
@@ -112,3 +109,23 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
             await task
     await gateway.stop()
     return 0
+
+
+async def _started(gateway: Served, stop: asyncio.Event) -> bool:
+    """False: it was told to stop first, and has. Raises what the start raises."""
+    starting = asyncio.ensure_future(gateway.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+        await gateway.stop()
+        return False
+    try:
+        starting.result()
+    except RequestError as error:
+        await gateway.stop()
+        raise RadixgateError(error.message) from error
+    return True

@@ -1,6 +1,7 @@
 """A gateway of two processes over scripted workers answers as one process does."""
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +15,10 @@ from small_gateway import CHAT, chat_body
 from until import until
 
 pytestmark = pytest.mark.slow
+
+
+def holds(folder: Path) -> int:
+    return len(list(folder.iterdir()))
 
 
 def gone(pid: int) -> bool:
@@ -134,6 +139,23 @@ async def test_sigterm_lets_answers_end_and_a_second_one_does_not_wait() -> None
             async with asyncio.timeout(2):
                 assert await served.process.wait() == 0
         assert all(map(gone, children))
+
+
+async def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", "--processes", "2"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    # Its folder is there as soon as it has begun to start its children.
+    await until(lambda: holds(tmp_path) > 0, within_s=20.0)
+    process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(10):
+        said, _ = await process.communicate()
+    assert process.returncode == 0
+    assert said == b"" or b"ready" in said
+    assert holds(tmp_path) == 0
 
 
 async def test_children_do_not_outlive_a_parent_that_is_killed() -> None:
