@@ -12,8 +12,9 @@ import msgspec
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.proto import sse
 
-# Kept of a stream before what is older than its last events is let go.
-TRIM_AT_BYTES = 65_536
+# Kept of a stream before what is older than its last events is let go: some seventy events. It is
+# what a slow stream holds, so that thousands of them hold little.
+TRIM_AT_BYTES = 8_192
 KEPT_EVENTS = 4
 # An event, or a whole answer, larger than this is passed on but no longer read: its counts are
 # unknown. One gateway holds at most this much for each running answer.
