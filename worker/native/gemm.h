@@ -71,13 +71,15 @@ inline void for_even_tiles(int rows, Run run) {
 }
 
 // Calls tile(panel, first row, rows) until all is done; a panel is read from memory once if all its
-// rows follow one another. Few rows are never cut: what takes time is to read the weight.
+// rows follow one another. Few rows are never cut: what takes time is to read the weight, and that
+// is fastest in long runs. With many rows small shares even out better.
 template <class Tile>
 void for_all_tiles(int rows, int panels, Tile tile) {
     constexpr int TOGETHER = 96;
     const int cuts = (rows + TOGETHER - 1) / TOGETHER;
     const int threads = omp_get_max_threads();
-    const int grain = panels / (threads * 6) > 0 ? panels / (threads * 6) : 1;
+    const int shares = threads * (rows <= 4 ? 2 : 6);
+    const int grain = panels / shares > 0 ? panels / shares : 1;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int i = 0; i < (panels + grain - 1) / grain * cuts; i++) {
         const int row = i % cuts * TOGETHER, from = i / cuts * grain;
