@@ -14,14 +14,21 @@ from typing import cast
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
+from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.http_front import FrontConnection
+from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 from radixgate.gateway.worker_http import HttpWorkerClient
 from radixgate.policies.registry import make_policy
 
 BATCH, BATCHES, WORKERS = 200, 60, 2
+LIMITED = GatewayRules(
+    access=AccessConfig(api_key="bench"),
+    limits=LimitsConfig(max_concurrent_requests=10_000, tenant_requests_per_minute=1e9),
+)
 ANSWER = json.dumps(
     {
         "id": "chatcmpl-0123456789abcdef",
@@ -108,7 +115,8 @@ def request_of(characters: int, number: int) -> bytes:
         "stream": False,
     }
     raw = json.dumps(body, separators=(",", ":")).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer bench\r\n"
+    head += b"content-type: application/json\r\n"
     return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(raw), raw)
 
 
@@ -141,11 +149,14 @@ def _identity(name: str) -> WorkerIdentity:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--policies", default="round_robin,cache_aware,kv_cost")
-    for policy in parser.parse_args().policies.split(","):
+    parser.add_argument("--limits", action="store_true", help="a key, and limits nobody reaches")
+    options = parser.parse_args()
+    rules = LIMITED if options.limits else NO_RULES
+    for policy in options.policies.split(","):
         for name, characters in (("small", 50), ("big", 100_000)):
             clock, rng = SystemClock(), random.Random(0)
             config = GatewayConfig(policy=policy, port=0)
-            gateway = Gateway(config, make_policy(policy, clock, rng), clock, rng)
+            gateway = Gateway(config, make_policy(policy, clock, rng), clock, rng, rules)
             await gateway.start()
             requests = [request_of(characters, number) for number in range(BATCH)]
             median, low = measure(Bench(gateway, clock), requests)
