@@ -136,7 +136,7 @@ class Siblings:
         """A process has died, and with it all that it had under way."""
         for other, worker_id in [key for key in self._loads if key[0] == peer]:
             self._enter(Share(other, worker_id, 0, 0, 0))
-            del self._loads[other, worker_id]
+            self._loads.pop((other, worker_id), None)
         for key in [key for key in self._followed if key[0] == peer]:
             del self._followed[key]
 

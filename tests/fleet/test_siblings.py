@@ -117,6 +117,16 @@ def test_a_dead_sibling_s_requests_count_no_more() -> None:
     assert pair.two.counts("a") == (1, 7, 7)
 
 
+def test_a_sibling_may_die_after_a_worker_that_it_had_told_of_has_left() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    pair.two.fleet.remove("a")
+    pair.two.siblings.gone(1)
+    pair.two.join("a")
+    assert pair.two.counts("a") == (0, 0, 0)
+
+
 def test_a_worker_admitted_anew_gets_the_sibling_s_counts_with_the_whole_ones() -> None:
     pair = Pair()
     pair.one.lease("x" * 100)
