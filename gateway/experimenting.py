@@ -36,7 +36,6 @@ class Experimenting:
         """`policy`: the gateway's own. Raises ConfigError for a declared one that cannot be."""
         rules = first.rules.experiments
         self._workers = workers
-        self._urls = len(first.config.worker_urls)
         self._thread = WriterThread()
         self._arms = ArmPolicies(rules.policies, first.config.policy, clock, rng)
         site = Site(
@@ -79,7 +78,8 @@ class Experimenting:
         return experiment_metrics(list(self.experiments.all()))
 
     def _all_ready(self) -> bool:
-        return len(self._workers.ready()) >= max(1, self._urls)
+        members = self._workers.members()
+        return bool(members) and len(self._workers.ready()) == len(members)
 
     async def _flush(self, names: Sequence[str]) -> Mapping[str, str]:
         """What went wrong, by worker id; empty: nothing did."""

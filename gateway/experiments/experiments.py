@@ -205,8 +205,8 @@ class Experiments:
             return
         names, self._to_begin = self._to_begin, []
         for name in names:
-            cut_off = unfinished(self._site.folder, name)
             try:
+                cut_off = unfinished(self._site.folder, name)
                 if cut_off is not None:
                     raise ConfigError(
                         f"{cut_off} has no end: the gateway was cut off while this experiment ran,"

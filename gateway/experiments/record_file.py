@@ -19,14 +19,20 @@ MOST_BUFFERED_BYTES = 16 * 1024 * 1024
 
 def unfinished(folder: Path, name: str) -> Path | None:
     """The newest file of an experiment of this name, if it has no last line: it was cut off, or
-    runs in another gateway. None: there is no such file."""
-    files = sorted(folder.glob(f"{name}-*.jsonl"), key=lambda file: file.stat().st_mtime)
-    if not files:
+    runs in another gateway. None: there is no such file. Raises ConfigError for one that cannot be
+    read."""
+    # A time has no dash; one in its place is of a longer name that begins with this one.
+    found = [one for one in folder.glob(f"{name}-*.jsonl") if "-" not in one.name[len(name) + 1 :]]
+    if not found:
         return None
-    with files[-1].open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_LINE_BYTES))
-        last = file.read().splitlines()[-1:]
-    return None if any(b'"record":"end"' in line for line in last) else files[-1]
+    try:
+        newest = max(found, key=lambda one: one.stat().st_mtime)
+        with newest.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_LINE_BYTES))
+            last = file.read().splitlines()[-1:]
+    except OSError as exc:
+        raise ConfigError(f"cannot read {exc.filename}: {exc.strerror}") from exc
+    return None if any(b'"record":"end"' in line for line in last) else newest
 
 
 class WriterThread:
@@ -63,7 +69,9 @@ class RecordFile:
         self._in_thread = in_thread
         self._room = most_lines
         self._lines: list[bytes] = []
-        self._unwritten = 0  # bytes, here and on their way
+        # Bytes, each counted by one thread alone: what is between is here, or on its way.
+        self._taken = 0
+        self._written = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -76,7 +84,7 @@ class RecordFile:
 
     def put_line(self, record: RequestLine | ShadowDecision) -> None:
         """One of very many. Dropped if there is no room for it."""
-        if self._room <= 0 or self._unwritten > MOST_BUFFERED_BYTES:
+        if self._room <= 0 or self._taken - self._written > MOST_BUFFERED_BYTES:
             self.dropped += 1
             return
         self._room -= 1
@@ -96,7 +104,7 @@ class RecordFile:
         self._in_thread(lambda: os.close(self._file))
 
     def _add(self, line: bytes) -> None:
-        self._unwritten += len(line)
+        self._taken += len(line)
         self._lines.append(line)
 
     def _write(self, data: bytes) -> None:
@@ -106,4 +114,4 @@ class RecordFile:
                 left = left[os.write(self._file, left) :]
         except OSError as exc:
             self.failure = f"cannot record to {self.path}: {exc.strerror}"
-        self._unwritten -= len(data)
+        self._written += len(data)

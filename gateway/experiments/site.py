@@ -36,7 +36,7 @@ class Site:
     clock: Clock
     wall_clock: Callable[[], float]
     rng: random.Random
-    all_ready: Callable[[], bool]  # the workers that the gateway was started with
+    all_ready: Callable[[], bool]  # every worker that the gateway knows of
 
 
 class LiveStage:

@@ -67,7 +67,15 @@ def test_one_without_its_last_line_was_cut_off(tmp_path: Path) -> None:
     thread.close()
     assert unfinished(tmp_path, "try") == tmp_path / "try-1.jsonl"
     assert unfinished(tmp_path, "other") is None
+    (tmp_path / "try-again-1.jsonl").write_bytes(b"")
+    assert unfinished(tmp_path, "try-again") == tmp_path / "try-again-1.jsonl"
     file.put(Ended("try", 1.0, "finished"))
     file.close()
     thread.close()
     assert unfinished(tmp_path, "try") is None
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "try-1.jsonl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match=r"cannot read .*try-1\.jsonl"):
+        unfinished(tmp_path, "try")
