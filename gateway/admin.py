@@ -190,6 +190,7 @@ class Admin:
             if result.ok:
                 self.fleet.flushed(worker_id)
                 self.flushed_elsewhere(worker_id)
+        await self.settled()  # a GET too
         # As SGLang has it: a worker that is busy refuses, and the caller may try again.
         return _order_answer(results, all(result.ok for result in results.values()))
 

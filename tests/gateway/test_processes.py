@@ -83,6 +83,8 @@ async def test_after_a_flush_no_process_believes_anything_of_a_worker_without_re
         for _ in range(4):
             assert (await served.post("/flush_cache", b"")).status == 200
             await served.chat(text)
+            assert (await served.get("/flush_cache")).status == 200
+            await served.chat(text)
         assert await served.metric("radixgate_predicted_cached_tokens_total") == predicted
         await served.post("/flush_cache", b"")
         rows = (await served.get("/workers")).json["workers"]
