@@ -99,6 +99,10 @@ def _choose_among(
         tokens = candidates.read_cached_tokens()
         return [tokens[at] for at in own]
 
+    def steps_s() -> Sequence[float | None]:
+        steps = candidates.read_decode_step_s()
+        return [steps[at] for at in own] if steps else ()
+
     mine = Candidates(
         ids=[candidates.ids[at] for at in own],
         requests_in_flight=[candidates.requests_in_flight[at] for at in own],
@@ -111,6 +115,7 @@ def _choose_among(
         prefill_tokens_per_s=[candidates.prefill_tokens_per_s[at] for at in own],
         read_cached_tokens=cached,
         read_recent_share=lambda at: candidates.read_recent_share(own[at]),
+        read_decode_step_s=steps_s,
     )
     choice = policy.choose(request, mine)
 

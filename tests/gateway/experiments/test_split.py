@@ -3,13 +3,15 @@
 import copy
 import random
 
+from msgspec import structs
+
 from books import Books
 from columns import columns
 from experiment_parts import question
 from radixgate.fleet.fleet import Outcome
 from radixgate.gateway.experiments.split import Buckets, SplitPolicy, pool_of
 from radixgate.gateway.experiments.units import session_of, tenant_of
-from radixgate.policies.base import Candidates, RouteRequest
+from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.round_robin import RoundRobin
 
 
@@ -61,6 +63,50 @@ def test_each_arm_has_its_own_workers() -> None:
         scores = choice.explain()
         assert len(scores) == 3
         assert min(scores) == scores[choice.index]
+
+
+class Asked:
+    """Keeps what it was given to choose from."""
+
+    def __init__(self) -> None:
+        self.given: list[Candidates] = []
+
+    def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
+        self.given.append(candidates)
+        return Choice(0, "first", lambda: [0.0] * len(candidates))
+
+
+def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
+    arm = Asked()
+    policy = SplitPolicy([arm, arm], buckets(0.0), ("b",))
+    three = structs.replace(
+        columns(
+            3,
+            ids="abc",
+            cached=[1, 2, 3],
+            requests=[4, 5, 6],
+            uncached=[7, 8, 9],
+            reported=[10, 11, 12],
+            waiting=[13, 14, 15],
+            elsewhere=[16, 17, 18],
+            speeds=[1.0, 2.0, 3.0],
+            kv_share=[0.1, 0.2, 0.3],
+            recent_share=lambda at: (0.4, 0.5, 0.6)[at],
+        ),
+        read_decode_step_s=lambda: [0.01, 0.02, None],
+    )
+    assert policy.choose(request("s"), three).index == 0
+    (mine,) = arm.given
+    lists = [name for name in Candidates.__struct_fields__ if not name.startswith("read_")]
+    for name in lists:
+        whole = getattr(three, name)
+        assert list(getattr(mine, name)) == [whole[0], whole[2]], name
+    assert mine.read_cached_tokens() == [1, 3]
+    assert [mine.read_recent_share(at) for at in (0, 1)] == [0.4, 0.6]
+    assert mine.read_decode_step_s() == [0.01, None]
+    nobody_tells = structs.replace(three, read_decode_step_s=tuple)
+    policy.choose(request("s"), nobody_tells)
+    assert arm.given[-1].read_decode_step_s() == ()
 
 
 def test_an_empty_pool_is_stood_in_for() -> None:
