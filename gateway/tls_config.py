@@ -22,7 +22,9 @@ class TlsConfig:
         None, help="only clients with a certificate of this authority are let in"
     )
     ca_cert_paths: tuple[str, ...] = knob(
-        (), help="authorities whose workers are believed; none: the system's"
+        (),
+        help="authorities whose workers are believed; none: the system's for https://, those that"
+        " gRPC brings along for grpcs://",
     )
     client_cert_path: str | None = knob(
         None, help="certificate that workers are shown; none: they are shown none"
