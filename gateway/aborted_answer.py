@@ -11,6 +11,10 @@ from random import Random
 
 from radixgate.errors import RadixgateError
 from radixgate.gateway.answer_progress import AnswerProgress
+from radixgate.gateway.attempt import Downstream
+from radixgate.gateway.core import Core
+from radixgate.gateway.metrics import FinalOutcome
+from radixgate.gateway.request_head import RequestHead
 from radixgate.proto.error_body import error_body
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import AnswerContext, GenerationRequest
@@ -69,6 +73,19 @@ def aborted_answer(
         Random(0),
     )
     return _end_of(progress)
+
+
+def end_unbegun(core: Core, head: RequestHead, body: bytes, client: Downstream) -> None:
+    """Answer a request that was never begun as aborted, and count it."""
+    request_id = head.request_id or core.request_ids.make()
+    answer = aborted_answer(head.path, body, request_id)
+    good = answer.status < 400
+    core.metrics.turned_away(FinalOutcome.OK if good else FinalOutcome.CLIENT_ERROR)
+    size = b"%d" % len(answer.rest)
+    headers = [(b"content-type", answer.content_type), (b"content-length", size)]
+    client.on_head(answer.status, headers + core.own_headers.of(request_id))
+    client.on_body(answer.rest)
+    client.on_end(None)
 
 
 def _end_of(progress: AnswerProgress) -> Ending:

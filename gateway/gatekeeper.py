@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
-from radixgate.gateway.aborted_answer import aborted_answer
+from radixgate.gateway.aborted_answer import end_unbegun
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
@@ -145,18 +145,10 @@ class Gatekeeper:
             self._refuse(head, error, told, FinalOutcome.REJECTED)
 
     def abort(self, passage: Passage) -> None:
-        request_id = passage.head.request_id or self._core.request_ids.make()
-        answer = aborted_answer(passage.head.path, passage.body, request_id)
-        good = answer.status < 400
-        self._core.metrics.turned_away(FinalOutcome.OK if good else FinalOutcome.CLIENT_ERROR)
-        size = b"%d" % len(answer.rest)
-        headers = [(b"content-type", answer.content_type), (b"content-length", size)]
         told = self._forwarder.told(
             passage.head, passage.client, passage.caller, passage.arrived_at
         )
-        told.on_head(answer.status, headers + self._core.own_headers.of(request_id))
-        told.on_body(answer.rest)
-        told.on_end(None)
+        end_unbegun(self._core, passage.head, passage.body, told)
 
     def ended(self, passage: Passage, counts: AnswerCounts | None) -> None:
         if self._rates is not None:

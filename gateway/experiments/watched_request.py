@@ -6,12 +6,13 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
-from radixgate.gateway.aborted_answer import aborted_answer
+from radixgate.gateway.aborted_answer import end_unbegun
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
+from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
 
 _EVENT_STREAM = b"text/event-stream"
@@ -169,19 +170,18 @@ class WatchedRequest:
     def cancel(self) -> None:
         if self.over:
             return
-        if self._attempt is not None:
+        if self._attempt is None:
+            self.core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
+        else:
             self._attempt.cancel()
         self.left = True
         self._end()
 
     def abort(self) -> None:
         """By order, while it waits for a switch."""
-        ending = aborted_answer(self.head.path, self.body, self.head.request_id or "")
         self.left = True
         self._end()
-        self._client.on_head(ending.status, [(b"content-type", ending.content_type)])
-        self._client.on_body(ending.rest)
-        self._client.on_end(None)
+        end_unbegun(self.core, self.head, self.body, self._client)
 
     def delivered(self) -> AnswerCounts | None:
         return None if self._attempt is None else self._attempt.delivered()

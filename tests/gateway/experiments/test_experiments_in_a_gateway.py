@@ -23,8 +23,9 @@ from radixgate.gateway.experiments.config import (
     LiveExperimentConfig,
 )
 from radixgate.gateway.rules import GatewayRules
+from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, good_answer, sse_end, sse_head
-from small_gateway import SmallGateway, small_gateway
+from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
 from until import until
 
 SHORT = {
@@ -154,13 +155,15 @@ async def test_who_waits_in_a_hold_is_answered_at_once_when_it_is_stopped(tmp_pa
 
 
 @pytest.mark.slow
-async def test_who_waits_in_a_hold_can_be_aborted_by_order(tmp_path: Path) -> None:
+async def test_who_waits_in_a_hold_can_be_aborted_by_order_or_leave_and_is_counted(
+    tmp_path: Path,
+) -> None:
     async with (
         ScriptedWorker() as worker,
         small_gateway([worker], rules=rules(tmp_path)) as gateway,
     ):
         worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
-        await declared(gateway, block_s=1.0, washout_s=0.0, hold_cap_s=0.9)
+        await declared(gateway, block_s=2.0, washout_s=0.0, hold_cap_s=1.9)
         hanging = asyncio.create_task(gateway.chat(stream=True))
         experiments = gateway.gateway.headquarters.experimenting.experiments
         acting = experiments.find("short").acting
@@ -172,7 +175,15 @@ async def test_who_waits_in_a_hold_can_be_aborted_by_order(tmp_path: Path) -> No
         reply = await waiting
         assert reply.status == 200
         assert reply.json["choices"][0]["finish_reason"] == "abort"
+        assert reply.json["id"].endswith(reply.header("x-request-id") or "none")
         assert len(worker.requests) == 1
+        requests = "radixgate_requests_total"
+        assert await gateway.counter(requests, outcome="ok") == 1
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body()))
+            await until(lambda: acting.plan.state()["waiting"] == 1)
+        await until(lambda: acting.plan.state()["waiting"] == 0)
+        assert await gateway.counter(requests, outcome="client_disconnect") == 1
         await gateway.post("/experiments/short/stop", {})
         hanging.cancel()
 
@@ -355,3 +366,21 @@ async def test_declared_ones_begin_with_the_gateway_but_not_after_a_cut(tmp_path
             assert "has no end: the gateway was cut off" in row["trouble"]
             assert (await gateway.chat()).header("x-radixgate-policy") == "round_robin"
             assert (await gateway.post("/experiments/split/start", {})).json["state"] == "running"
+
+
+async def test_a_declared_one_waits_for_workers_of_a_file_too(tmp_path: Path) -> None:
+    config = LiveExperimentConfig(kind="bucket", b="random", start=True)
+    log = ExperimentLogConfig(experiment_folder=str(tmp_path))
+    all_rules = GatewayRules(experiments=ExperimentRules(log, {"split": config}))
+    named = tmp_path / "workers.yaml"
+    named.write_text("workers: [{url: 'http://127.0.0.1:1'}]")
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=all_rules, workers_file=str(named)) as gateway,
+    ):
+        experiments = gateway.gateway.headquarters.experimenting.experiments
+        looked = experiments.deadline
+        await until(lambda: experiments.deadline > looked)
+        assert (await state(gateway, "split"))["state"] == "declared"
+        gateway.gateway.workers.remove("127.0.0.1:1")
+        await until(lambda: experiments.find("split").runs)
