@@ -12,7 +12,8 @@ from radixgate.gateway.core import Core
 from radixgate.gateway.detour import Detour
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.request_head import RequestHead
-from radixgate.gateway.story import Story, Teller, ToldChoice
+from radixgate.gateway.story import Story, Teller
+from radixgate.gateway.told_choice import ToldChoice
 
 
 class Opening(Protocol):

@@ -7,7 +7,6 @@ from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
-from radixgate.gateway.chooser import Chooser
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
 from radixgate.gateway.metrics import FinalOutcome
@@ -202,27 +201,3 @@ class Story:
         self.ended_at = self._clock.now()
         for teller in self._tellers:
             teller.tell(self)
-
-
-class ToldChoice:
-    """A `Chooser` that tells a story what was asked, leased and ended."""
-
-    __slots__ = ("_choice", "_story")
-
-    def __init__(self, choice: Chooser, story: Story) -> None:
-        self._choice = choice
-        self._story = story
-
-    def lease(self, ask: Ask, tried: Sequence[str], *, own_only: bool) -> Lease:
-        """As the choice it stands before."""
-        self._story.asked(ask)
-        lease = self._choice.lease(ask, tried, own_only=own_only)
-        self._story.leased(lease)
-        return lease
-
-    def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
-        self._choice.ended(lease, outcome, busy=busy)
-        self._story.attempt_ended(lease, outcome)
-
-    def rest(self, worker_id: str, seconds: float) -> None:
-        self._choice.rest(worker_id, seconds)

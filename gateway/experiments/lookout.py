@@ -10,10 +10,10 @@ from radixgate.gateway.core import Core
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.hold import Hold
 from radixgate.gateway.experiments.shadow import Shadow
-from radixgate.gateway.experiments.watched_choice import WatchedChoice
 from radixgate.gateway.experiments.watched_request import WatchedRequest
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.told_choice import ToldChoice
 
 
 class Lookout:
@@ -55,7 +55,7 @@ class Lookout:
     def begin(self, request: WatchedRequest) -> Attempt:
         if self.acting is not None:
             self.acting.begun(request)
-        core = replace(request.core, choice=WatchedChoice(request.core.choice, request))
+        core = replace(request.core, choice=ToldChoice(request.core.choice, request))
         return Forwarder(core).generate(
             request.head, request.body, request, request.caller, request.arrived_at
         )

@@ -155,6 +155,9 @@ class WatchedRequest:
             self.dispatched_at = self.core.clock.now()
             self._watcher.dispatched(self)
 
+    def attempt_ended(self, lease: Lease, outcome: Outcome) -> None:
+        self.outcome = outcome
+
     # ------------------------------------------------------------ from the front door
 
     def pause(self) -> None:
