@@ -94,9 +94,10 @@ class Gateway:
         ring = KeyRing.made(settings.rules.access, adoption.keys)
         rules = Rules(settings.config, settings.rules, ring)
         self.headquarters.apply(rules, None if own is None else own.policy)
+        decides = self.headquarters.experimenting.experiments.own_policy_decides
         if self.door is not None:
             self.door.renew()
-        if own is not None and self._observers is not None:
+        if own is not None and decides and self._observers is not None:
             self._observers.began(own.rule)
         self._config = settings.config
 

@@ -120,6 +120,11 @@ class Experiments:
 
     # ------------------------------------------------------------ of the gateway's life
 
+    @property
+    def own_policy_decides(self) -> bool:
+        """False while an experiment acts."""
+        return self._live.own_decides
+
     def change_own_policy(self, policy: Policy) -> None:
         """The gateway's settings were changed; an experiment that acts keeps its turn."""
         self._live.change_own(policy)

@@ -13,6 +13,11 @@ class LivePolicy:
         self._now = self.own = own
         self._listeners: tuple[Listener, ...] = ()
 
+    @property
+    def own_decides(self) -> bool:
+        """No experiment acts, whoever listens."""
+        return self._now is self.own
+
     def use(self, policy: Policy) -> None:
         """From the next choice on."""
         self._now = policy
@@ -24,9 +29,9 @@ class LivePolicy:
 
     def change_own(self, policy: Policy) -> None:
         """The gateway has another one now; an experiment that acts keeps its turn."""
-        acting = self._now is not self.own
+        decided = self.own_decides
         self.own = policy
-        if not acting:
+        if decided:
             self.use(policy)
 
     def let_listen(self, listeners: tuple[Listener, ...]) -> None:

@@ -43,11 +43,14 @@ def test_an_experiment_keeps_its_turn_when_settings_change() -> None:
 
     assert by() == "own"
     live.let_listen((ear,))
+    assert live.own_decides
     live.use(tried)
     assert by() == "tried"
     live.change_own(Named("newer"))
     assert by() == "tried"
+    assert not live.own_decides
     live.revert()
+    assert live.own_decides
     assert by() == "newer"
     live.change_own(Named("newest"))
     assert by() == "newest"
