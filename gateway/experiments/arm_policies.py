@@ -11,7 +11,12 @@ from radixgate.configs.spelling import nearest
 from radixgate.configs.values import Given, value_of
 from radixgate.errors import ConfigError
 from radixgate.policies.base import Policy
-from radixgate.policies.registry import PolicyConfigs, make_policy
+from radixgate.policies.registry import (
+    DEFAULT_POLICY,
+    SLO_POLICY,
+    PolicyConfigs,
+    make_policy,
+)
 
 
 class ArmPolicies:
@@ -44,9 +49,11 @@ class ArmPolicies:
     def make(self, arm: Arm) -> Policy:
         """Raises ConfigError as `arm`."""
         configs = self._configs
-        if arm.settings:
-            own = replace(getattr(configs, arm.policy), **arm.settings)
-            configs = replace(configs, **{arm.policy: own})
+        for section in self._sections(arm.policy):
+            config = getattr(configs, section)
+            known = {knob.name for knob in knobs_of(type(config))}
+            own = {name: value for name, value in arm.settings.items() if name in known}
+            configs = replace(configs, **{section: replace(config, **own)})
         # A source of its own: what an arm draws does not shift what the gateway draws.
         rng = random.Random(self._rng.getrandbits(64))
         return make_policy(arm.policy, self._clock, rng, configs)
@@ -64,10 +71,17 @@ class ArmPolicies:
         return typed
 
     def _knobs(self, policy: str) -> Mapping[str, Knob]:
-        """A policy's config stands under its name; one without has no settings."""
-        if policy not in {field.name for field in fields(self._configs)}:
-            return {}
-        return {knob.name: knob for knob in knobs_of(type(getattr(self._configs, policy)))}
+        return {
+            knob.name: knob
+            for section in self._sections(policy)
+            for knob in knobs_of(type(getattr(self._configs, section)))
+        }
+
+    def _sections(self, policy: str) -> Sequence[str]:
+        """A policy's settings stand under its name; one without has none."""
+        if policy == SLO_POLICY:
+            return DEFAULT_POLICY, "slo"
+        return [field.name for field in fields(self._configs) if field.name == policy]
 
 
 def _values(settings: Sequence[str]) -> Mapping[str, Given]:

@@ -6,6 +6,7 @@ import pytest
 
 from books import Books
 from clocks import FakeClock
+from columns import PROMPT, columns
 from radixgate.analysis.experiments.records import Arm
 from radixgate.errors import ConfigError
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
@@ -72,6 +73,18 @@ def test_an_arm_has_settings_of_its_own() -> None:
     assert isinstance(arms().make(a), CacheAware)
     assert isinstance(arms().make(b), CacheThresholds)
     assert arms().make(b) is not arms().make(b)
+
+
+def test_an_arm_with_service_levels_has_their_settings_and_its_costs() -> None:
+    given = ("ttft_slo=500", "kv_cost_crowd_weight=0")
+    arm = arms().arm("B", "kv_cost_slo", given)
+    assert arm.settings == {"ttft_slo": 500.0, "kv_cost_crowd_weight": 0.0}
+    two = columns(2, uncached=[2_000, 1_000], speeds=[1_000.0, 1_000.0])
+    choice = arms().make(arm).choose(PROMPT, two)
+    kept = arms().make(arms().arm("A", "kv_cost", given[1:])).choose(PROMPT, two)
+    assert (choice.branch, kept.branch) == ("late", "miss")
+    with pytest.raises(ConfigError, match="kv_cost has no setting 'ttft_slo'"):
+        arms().arm("A", "kv_cost", given[:1])
 
 
 @pytest.mark.parametrize(
