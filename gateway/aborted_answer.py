@@ -28,7 +28,7 @@ _PARSERS: Mapping[bytes, Callable[[Mapping[str, object]], GenerationRequest]] = 
 }
 
 
-class Aborted(RadixgateError):
+class AbortedByOrder(RadixgateError):
     """By order, and in no form of generations; a client that meant it will not retry it."""
 
     status = 499
@@ -50,7 +50,7 @@ def aborted_answer(
     """After what `progress` has brought; None: nothing. An error for what is no generation."""
     if progress is not None and progress.begun:
         return _end_of(progress)
-    error = Aborted("the request was aborted")
+    error = AbortedByOrder("the request was aborted")
     nothing = Ending(error.status, b"application/json", error_body(error))
     parse = _PARSERS.get(path)
     if parse is None:

@@ -34,7 +34,7 @@ class Teller(Protocol):
         ...
 
 
-class Told:
+class ToldAttempt:
     """One attempt of a request."""
 
     __slots__ = ("chosen_at", "ended_at", "lease", "outcome")
@@ -101,7 +101,7 @@ class Story:
         self.arrived_at = self.began_at if arrived_at is None else arrived_at
         self.asked_at: float | None = None  # its prompt was read; a worker is to be chosen
         self.ask: Ask | None = None
-        self.attempts: list[Told] = []
+        self.attempts: list[ToldAttempt] = []
         self.first_token_at: float | None = None
         self.ended_at: float | None = None
         self.status = 0  # 0: no answer began
@@ -136,7 +136,7 @@ class Story:
             self.ask, self.asked_at = ask, self._clock.now()
 
     def leased(self, lease: Lease) -> None:
-        self.attempts.append(Told(lease, self._clock.now()))
+        self.attempts.append(ToldAttempt(lease, self._clock.now()))
 
     def attempt_ended(self, lease: Lease, outcome: Outcome) -> None:
         for told in self.attempts:
