@@ -1,6 +1,8 @@
 """No pile-up on a cold fleet, affinity where it pays: four real workers, no flags.
 
-By hand, on a quiet machine: RADIXGATE_LIVE_ROWS=1 pytest -m slow tests/system/test_cold_fleet_live.py
+By hand, on a quiet machine:
+
+    RADIXGATE_LIVE_ROWS=1 pytest -m slow tests/system/test_cold_fleet_live.py
 """
 
 import asyncio
