@@ -110,6 +110,7 @@ async def play(args: argparse.Namespace, chunk: int, slo_ms: float | None) -> Se
     config = EngineConfig(
         model_path=args.model,
         threads=args.threads,
+        page_size=args.page_size,
         weights=args.weights,
         chunked_prefill_size=chunk,
         itl_slo=slo_ms,
@@ -145,6 +146,7 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=64, help="tokens of a stream's prompt")
     parser.add_argument("--slo-steps", type=float, default=2.0, help="--itl-slo in median steps")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--page-size", type=int, default=16, help="the least chunk there is")
     parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
