@@ -201,7 +201,7 @@ async def test_an_order_to_abort_lets_the_answer_end_by_itself() -> None:
         )
         assert json.loads(heard.body)["meta_info"]["finish_reason"]["type"] == "abort"
         assert json.loads(heard.body)["text"] == "so far"
-        assert attempt.abort(None) == 0, "it is over"
+        assert attempt.abort(AbortOrder(None)) == 0, "it is over"
 
 
 async def test_choices_and_prompts_all_have_to_end() -> None:
