@@ -9,14 +9,13 @@ keys:
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import yaml
 from msgspec import Meta
 
 from radixgate.errors import ConfigError
+from radixgate.gateway.secret_yaml import read_secret_yaml
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -52,7 +51,7 @@ class _KeysFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_keys_file(path: str) -> Sequence[KeyEntry]:
     """Raises ConfigError naming the file and the place; what stands there is not shown."""
-    entries = _parse(path).keys
+    entries = read_secret_yaml("api_keys_file", path, _KeysFile).keys
     seen: set[str] = set()
     for number, entry in enumerate(entries):
         if not _SHA256.fullmatch(entry.sha256):
@@ -77,21 +76,3 @@ def limits_of(path: str, entries: Sequence[KeyEntry]) -> dict[str, TenantLimits]
                 " earlier key does; a tenant's keys share one limit"
             )
     return limits
-
-
-def _parse(path: str) -> _KeysFile:
-    try:
-        value = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        return msgspec.convert(value, _KeysFile)
-    except OSError as exc:
-        raise ConfigError(f"api_keys_file {path}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"api_keys_file {path}: not UTF-8 at byte {exc.start}") from exc
-    except yaml.MarkedYAMLError as exc:
-        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        # Not `from exc`: it quotes the line, which may hold a key written there by mistake.
-        raise ConfigError(f"{path}:{line}: not YAML") from None
-    except yaml.YAMLError:
-        raise ConfigError(f"api_keys_file {path}: not YAML") from None
-    except msgspec.ValidationError as exc:
-        raise ConfigError(f"api_keys_file {path}: {exc}") from exc

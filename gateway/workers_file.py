@@ -8,16 +8,15 @@ workers:
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import yaml
 from msgspec import Meta
 
 from radixgate.errors import ConfigError, RequestError
 from radixgate.gateway.access_config import check_key
 from radixgate.gateway.roster import Roster
+from radixgate.gateway.secret_yaml import read_secret_yaml
 
 _MOST_LABELS = 64
 _Text = Annotated[str, Meta(max_length=128)]
@@ -61,21 +60,7 @@ def configured_workers(
 
 
 def _read(path: str) -> Sequence[WorkerEntry]:
-    try:
-        value = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        entries = msgspec.convert(value, _WorkersFile).workers
-    except OSError as exc:
-        raise ConfigError(f"workers_file {path}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"workers_file {path}: not UTF-8 at byte {exc.start}") from exc
-    except yaml.MarkedYAMLError as exc:
-        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        # Not `from exc`: it quotes the line, which may hold a key.
-        raise ConfigError(f"{path}:{line}: not YAML") from None
-    except yaml.YAMLError:
-        raise ConfigError(f"workers_file {path}: not YAML") from None
-    except msgspec.ValidationError as exc:
-        raise ConfigError(f"workers_file {path}: {exc}") from exc
+    entries = read_secret_yaml("workers_file", path, _WorkersFile).workers
     for number, entry in enumerate(entries):
         check_key(f"{path}: workers[{number}].api_key", entry.api_key)
     return entries
