@@ -1,6 +1,5 @@
 """DE1: the gateway starts with whoever is there, and adopts the others when they can answer."""
 
-import asyncio
 import socket
 from collections import Counter
 
@@ -37,7 +36,8 @@ async def test_de1_late_workers_join_by_themselves() -> None:
     async with ScriptedWorker() as good, loading, small_gateway([good]) as gateway:
         for worker in (absent, loading):
             gateway.gateway.workers.add(worker.url)
-        await asyncio.sleep(0.12)
+        late = [gateway.gateway.workers.find(worker.url) for worker in (absent, loading)]
+        await until(lambda: all(member.trouble for member in late))
         assert await states(gateway) == {
             good.url: ("ready", "toy"),
             absent.url: ("joining", None),

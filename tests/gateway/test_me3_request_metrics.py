@@ -56,7 +56,7 @@ async def ask(gateway: SmallGateway, kind: str) -> None:
     async with RawClient(gateway.port) as client:
         client.send(request(CHAT, chat_body(kind, stream=kind in _STREAMED)))
         if kind == "leaves":
-            await asyncio.sleep(0.2)
+            await until(lambda: gateway.in_flight() == 1)
         else:
             await client.answer()
 
