@@ -18,7 +18,8 @@ from radixgate.loadgen.schedule import Schedule, hash_of
 from radixgate.loadgen.server import client_of, model_of, server_of
 from radixgate.loadgen.shards import play_in_processes
 
-# Time for every process to be there before the first request is due.
+# Time for a task for each session before the first request is due. It counts from after the
+# collection of garbage, which takes as long as the process has objects.
 _LEAD_S = 0.05
 
 
@@ -59,9 +60,9 @@ async def measure(
                     run = await play_in_processes(config, model, schedule, clock, shown)
                     start_s, records, clients = run.start_s, run.records, run.clients
                 else:
-                    start_s = clock.now() + _LEAD_S
                     with quiet_collector():
                         async with watched(clock) as watch:
+                            start_s = clock.now() + _LEAD_S
                             records = await server.play(schedule, shown, start_s)
                     clients = [watch.health(0, len(records))]
         finally:

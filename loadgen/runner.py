@@ -7,6 +7,7 @@ from itertools import groupby
 
 from radixgate.analysis.records import ABANDONED, Arrival, RequestRecord
 from radixgate.clock import Clock
+from radixgate.loadgen.alarms import Alarms
 from radixgate.loadgen.answers import Answer, Read
 from radixgate.loadgen.exchange import Exchange
 from radixgate.loadgen.progress import Ended, Progress, ended_of
@@ -24,9 +25,10 @@ class Runner:
 
     A request is sent at its intended time, or, as a later turn, when the turn before is done and
     its think time over, whichever is later; and only as one of `max_concurrency` (None: an open
-    loop, which by its nature has no bound). Requests that wait for a place get it in the order in
-    which they became due. A step begins when the one before it is over; what it then still has in
-    flight is abandoned. A run holds the records of all requests.
+    loop, which by its nature has no bound). Requests that are due at one moment leave in the
+    schedule's order; those that wait for a place get it in the order in which they became due. A
+    step begins when the one before it is over; what it then still has in flight is abandoned. A
+    run holds the records of all requests.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Runner:
         self._clock = clock
         self._progress = progress
         self._places = None if max_concurrency is None else asyncio.Semaphore(max_concurrency)
+        self._alarms = Alarms(clock)
         self._start_s = 0.0
         self._records: list[RequestRecord] = []
         self._unread: list[tuple[ScheduledRequest, float, Exchange]] = []
@@ -83,7 +86,7 @@ class Runner:
         try:
             for request in ordered:
                 due_s = max(since_s + request.t_intended_s, free_s)
-                await self._sleep_until(due_s)
+                await self._alarms.until(self._start_s + due_s)
                 exchange = await self._in_a_place(request)
                 done += 1
                 self._take(request, due_s, exchange)
@@ -120,11 +123,6 @@ class Runner:
             if self._places is not None:
                 await stack.enter_async_context(self._places)
             return await self._send(request)
-
-    async def _sleep_until(self, due_s: float) -> None:
-        # The loop's timer counts whole milliseconds and may ring a part of one too soon.
-        while (wait_s := self._start_s + due_s - self._clock.now()) > 0:  # noqa: ASYNC110
-            await asyncio.sleep(wait_s)
 
     def _record(
         self,

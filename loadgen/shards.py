@@ -191,9 +191,9 @@ async def _play(shard: _Shard, pipe: Connection) -> None:
     async with client_of(shard.config, clock) as client:
         server = server_of(shard.config, client, shard.model, clock)
         sender = _Sender(pipe, clock)
-        pipe.send_bytes(b"ready")
-        start_s: float = await asyncio.to_thread(pipe.recv)
         with quiet_collector():
+            pipe.send_bytes(b"ready")
+            start_s: float = await asyncio.to_thread(pipe.recv)
             async with watched(clock) as watch:
                 records = await server.play(schedule, sender, start_s)
         sender.close()

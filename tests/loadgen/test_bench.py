@@ -72,6 +72,28 @@ async def test_a_run_prints_its_hash_and_table_and_writes_its_line(
     assert Counter(asked.path for asked in server.asked) == {"/generate": 6}
 
 
+async def test_the_collection_before_a_run_makes_no_request_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It lasts as long as the process has objects: here a thousand seconds."""
+    past_s = 0.0
+
+    class Leaping:
+        def now(self) -> float:
+            return SystemClock.now() + past_s
+
+    def collect() -> None:
+        nonlocal past_s
+        past_s += 1_000.0
+
+    monkeypatch.setattr("gc.collect", collect)
+    async with TimedServer(lambda _: ANSWER) as server:
+        settings = config(server.url)
+        run = await measure(settings, schedule_of(settings), Leaping())
+    assert past_s == 1_000.0
+    assert max(r.t_dispatch_s - r.t_intended_s for r in run.records) < 1_000.0
+
+
 async def test_the_server_gets_the_schedule_and_only_it() -> None:
     async with TimedServer(lambda _: ANSWER) as server:
         settings = config(server.url, warmup_requests=3, max_concurrency=1)

@@ -46,7 +46,7 @@ def bench(folder: Path, **further: Any) -> BenchConfig:  # noqa: ANN401
 async def test_two_gateways_are_measured_abba_with_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with TimedServer(script(0.02)) as quick, TimedServer(script(0.12)) as slow:
+    async with TimedServer(script(0.02)) as quick, TimedServer(script(0.52)) as slow:
         compare = CompareConfig(urls=(f"quick={quick.url}", f"slow={slow.url}"), rounds=2)
         arguments = (compare, bench(tmp_path), WorkloadConfig(), ArrivalConfig())
         assert await asyncio.to_thread(run_compare, *arguments) == 0
@@ -60,7 +60,7 @@ async def test_two_gateways_are_measured_abba_with_the_same_bytes(
     assert [asked.path for asked in quick.asked].count("/flush_cache") == 2
     found = json.loads((tmp_path / "differences.json").read_text())["differences"]["slow"]
     ttft = next(one for one in found if one["metric"] == "response TTFT, P50")
-    assert ttft["difference"] == pytest.approx(100.0, abs=60.0)
+    assert ttft["difference"] == pytest.approx(500.0, abs=300.0)
     assert len(ttft["pairs"]) == 2
     shown = capsys.readouterr().out
     assert "slow against quick (gateways that were there, caches and mirrors flushed" in shown
