@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
 
-.PHONY: help install install-dev up demo test test-slow experiments-check lint docs proto clean
+.PHONY: help install install-dev up demo test test-slow experiments-check mutants lint docs proto clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make install    the environment alone: $(BIN)/radixgate"
 	@echo "make test       the quick tests       make test-slow   the slow ones"
 	@echo "make experiments-check   what experiments find where the answer is known: half an hour"
+	@echo "make mutants    whether the tests notice changes to the code of routing: hours"
 	@echo "make lint       ruff, mypy, imports   make docs        docs/configs.md"
 	@echo "make proto      the gRPC stubs        make clean       remove all that was made"
 
@@ -45,6 +46,10 @@ test-slow: $(INSTALLED_DEV)
 experiments-check: $(INSTALLED_DEV)
 	$(BIN)/python benchmarks/experiments_check.py all
 
+# Goes on where it was stopped, in mutants/. SAMPLE=20 tries 20 of each file: half an hour.
+mutants: $(INSTALLED_DEV)
+	nice -n 15 $(BIN)/python benchmarks/mutants.py run $(if $(SAMPLE),--sample $(SAMPLE))
+
 lint: $(INSTALLED_DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -62,7 +67,7 @@ proto: $(INSTALLED_DEV)
 	    --python_out=src --pyi_out=src --grpc_python_out=src proto/worker.proto
 
 clean:
-	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) build dist out mutants src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
