@@ -7,6 +7,8 @@ import msgspec
 
 # Enough to tell a share of one in sixteen from chance; a look at all of them takes 10 us.
 REMEMBERED = 128
+# Beginnings that were asked for and are counted along; each costs 0.05 us a prompt.
+WATCHED = 16
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
@@ -28,9 +30,15 @@ class RecentPrompts:
         self._prompts: dict[tuple[int, int], Prompt] = {}
         self._marks: dict[int, list[int]] = {}  # last id -> marks of the prompts that end there
         self._lengths: Counter[int] = Counter()  # in blocks -> prompts; none of zero
+        # By depth and the id there, how many prompts begin so; the first asked for is forgotten
+        # first. What many prompts begin with is asked for with each of them.
+        self._alike: dict[tuple[int, int], int] = {}
 
     def add(self, prompt: Prompt) -> None:
-        """Remember it, in place of the prompt that it continues. O(different lengths)."""
+        """Remember it, in place of the prompt that it continues.
+
+        O(different lengths + watched beginnings).
+        """
         if not prompt.ids:
             return
         continued = self._continued_by(prompt)
@@ -42,11 +50,13 @@ class RecentPrompts:
         self._prompts[last, prompt.mark] = prompt
         self._marks.setdefault(last, []).append(prompt.mark)
         self._lengths[len(prompt.ids)] += 1
+        self._count(prompt.ids, 1)
 
     def clear(self) -> None:
         self._prompts.clear()
         self._marks.clear()
         self._lengths.clear()
+        self._alike.clear()
 
     def _continued_by(self, prompt: Prompt) -> tuple[int, int] | None:
         """The longest is the last turn; a shorter one may belong to another conversation."""
@@ -62,7 +72,9 @@ class RecentPrompts:
         return last, marks[last][0]
 
     def _forget(self, known: tuple[int, int]) -> None:
-        length = len(self._prompts.pop(known).ids)
+        ids = self._prompts.pop(known).ids
+        self._count(ids, -1)
+        length = len(ids)
         self._lengths[length] -= 1
         if not self._lengths[length]:
             del self._lengths[length]
@@ -76,19 +88,30 @@ class RecentPrompts:
         """Of the recent prompts but this one's own, the share that has its first `depth` blocks.
 
         The prompt itself counts as one that has not, so that a single other is no more than half.
-        O(prompts).
+        O(different lengths) for a beginning that was asked for lately, else O(prompts).
         """
         if not 0 < depth <= len(prompt.ids):
             return 0.0
         ids, marks, own = prompt.ids, self._marks, len(prompt.ids)
-        end = ids[depth - 1]
-        alike = [
-            1
-            for older in self._prompts.values()
-            if len(older.ids) >= depth and older.ids[depth - 1] == end
-        ]
+        alike = self._alike.get((depth, ids[depth - 1]))
+        if alike is None:
+            alike = self._look(depth, ids[depth - 1])
         # What it continues is its own: by length, how many there are.
         mine = {n: len(marks[ids[n - 1]]) for n in self._lengths if n < own and ids[n - 1] in marks}
         mine[own] = (ids[-1], prompt.mark) in self._prompts
         others = len(self._prompts) - sum(mine.values())
-        return (len(alike) - sum(n for length, n in mine.items() if length >= depth)) / (others + 1)
+        return (alike - sum(n for length, n in mine.items() if length >= depth)) / (others + 1)
+
+    def _look(self, depth: int, end: int) -> int:
+        """How many prompts begin so, and keep count from now on."""
+        begins = [one.ids[depth - 1] for one in self._prompts.values() if len(one.ids) >= depth]
+        if len(self._alike) >= WATCHED:
+            del self._alike[next(iter(self._alike))]
+        self._alike[depth, end] = count = begins.count(end)
+        return count
+
+    def _count(self, ids: Sequence[int], change: int) -> None:
+        """A prompt has come, or gone."""
+        alike, own = self._alike, len(ids)
+        for place in [at for at in alike if at[0] <= own and ids[at[0] - 1] == at[1]]:
+            alike[place] += change

@@ -1,5 +1,7 @@
 """How large a share of the recent prompts begins like this one."""
 
+import pytest
+
 from books import ids_of
 from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
 
@@ -68,3 +70,11 @@ def test_cleared_it_knows_nothing() -> None:
     assert recent.share(prompt("systemC"), 6) == 0
     recent.add(prompt("systemA"))
     assert recent.share(prompt("systemC"), 6) == 1 / 2
+
+
+def test_a_beginning_asked_for_again_is_counted_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    recent = remembering(*(f"system{number:03}" for number in range(100)))
+    assert recent.share(prompt("systemX"), 6) == 100 / 101
+    monkeypatch.setattr(recent, "_look", None)  # at every prompt
+    recent.add(prompt("systemY"))
+    assert recent.share(prompt("systemX"), 6) == 101 / 102

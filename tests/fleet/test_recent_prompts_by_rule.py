@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
+from radixgate.fleet.recent_prompts import REMEMBERED, WATCHED, Prompt, RecentPrompts
 
 
 def continues(prompt: Prompt, older: Prompt) -> bool:
@@ -50,8 +50,16 @@ def some_prompt(rng: random.Random, branches: int) -> Prompt:
 def test_shares_are_those_of_the_rule(branches: int) -> None:
     rng = random.Random(branches)
     recent, rule = RecentPrompts(), ByRule()
-    for _ in range(800):
+    # Asked for so often that they are counted along, until too many others are.
+    popular = [some_prompt(rng, branches) for _ in range(WATCHED // 2)]
+    for step in range(800):
         prompt, depth = some_prompt(rng, branches), rng.randint(0, 8)
-        assert recent.share(prompt, depth) == rule.share(prompt, depth)
+        asked = [(one, (step // 40 + place) % 4 + 1) for place, one in enumerate(popular)]
+        for one, at in [(prompt, depth), *asked]:
+            assert recent.share(one, at) == rule.share(one, at)
+        if step == 600:
+            recent.clear()
+            rule.prompts.clear()
         recent.add(prompt)
         rule.add(prompt)
+        assert len(recent._alike) <= WATCHED
