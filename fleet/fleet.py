@@ -153,7 +153,7 @@ class Fleet:
             return
         record.report = report
         record.reported_at = now = self._clock.now()
-        record.speed.add(report)
+        record.speed.add(report, now)
         ready = self._ready.get(record.identity.model)
         if ready is not None:
             ready.heard(worker_id, now)

@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 
+from radixgate.fleet.relative_speed import ComparableSteps
 from radixgate.proto.generated import worker_pb2 as pb
 
 # Older news is worse than none: from then on only our own counts are used.
@@ -59,19 +60,25 @@ class PrefillSpeed:
 
     def __init__(self) -> None:
         self.tokens_per_s: float | None = None  # None: not enough was computed since it first said
+        self.steps = ComparableSteps()
         self._instance_id = ""
         # (busy microseconds, tokens), both totals; at most _MAX_SAMPLES.
         self._samples: deque[tuple[int, int]] = deque(maxlen=_MAX_SAMPLES)
 
-    def add(self, report: LoadReport) -> None:
+    def add(self, report: LoadReport, now: float) -> None:
         """A worker that began anew is measured anew. O(1) on average."""
         busy_us, tokens = report.prefill_busy_us_total, report.prefill_tokens_total
         samples = self._samples
         restarted = bool(samples) and (busy_us < samples[-1][0] or tokens < samples[-1][1])
         if restarted or report.instance_id != self._instance_id:
             samples.clear()
+            self.steps.clear()
             self._instance_id = report.instance_id
-        if not samples or busy_us > samples[-1][0]:
+        if not samples:
+            samples.append((busy_us, tokens))
+        elif busy_us > samples[-1][0]:
+            busy_then, tokens_then = samples[-1]
+            self.steps.add(tokens - tokens_then, busy_us - busy_then, report.running, now)
             samples.append((busy_us, tokens))
         while len(samples) > 2 and busy_us - samples[1][0] >= _BUSY_US:
             samples.popleft()

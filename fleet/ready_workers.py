@@ -1,9 +1,13 @@
 """The ready workers of one model, and in columns what they have last reported."""
 
+import statistics
 from collections.abc import Sequence
 
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
+
+# How often a worker is compared with its fellows, at most: it takes 0.1 ms among 256.
+_COMPARED_EVERY_S = 5.0
 
 
 class ReadyWorkers:
@@ -25,11 +29,14 @@ class ReadyWorkers:
         self.queued: list[int | None] = [*nothing]  # uncached tokens that wait, of all gateways
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
+        # Measured; one for all but those that are known to differ (fleet/relative_speed.py).
         self.speeds: list[float | None] = [*nothing]
+        self._compared_at = [float("-inf")] * len(records)
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
         for place in range(len(records)):
             self._enter(place, now)
+        self._enter_speeds()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -37,8 +44,17 @@ class ReadyWorkers:
     def heard(self, worker_id: str, now: float) -> None:
         """This worker's record has a new report. O(1); one that is not ready is ignored."""
         place = self._places.get(worker_id)
-        if place is not None:
-            self._enter(place, now)
+        if place is None:
+            return
+        self._enter(place, now)
+        if now - self._compared_at[place] >= _COMPARED_EVERY_S:
+            self._compared_at[place] = now
+            record = self.records[place]
+            fellows = [other.speed.steps.typical for other in self.records if other is not record]
+            record.speed.steps.settle(fellows, now)
+            self._enter_speeds()
+        elif self.speeds[place] is None and self.records[place].speed.tokens_per_s:
+            self._enter_speeds()
 
     def refresh(self, now: float) -> None:
         """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""
@@ -51,7 +67,6 @@ class ReadyWorkers:
     def _enter(self, place: int, now: float) -> None:
         record = self.records[place]
         report = record.fresh_report(now)
-        self.speeds[place] = record.speed.tokens_per_s
         if report is None:
             self.running[place] = self.waiting[place] = None
             self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
@@ -62,6 +77,15 @@ class ReadyWorkers:
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)
         self._oldest = min(self._oldest, record.reported_at)
+
+    def _enter_speeds(self) -> None:
+        """The median of what has been measured, times what a worker is known to differ by."""
+        speeds = [record.speed for record in self.records]
+        measured = [speed.tokens_per_s for speed in speeds if speed.tokens_per_s]
+        usual = statistics.median(measured) if measured else 0.0
+        self.speeds = [
+            usual * speed.steps.relative if speed.tokens_per_s else None for speed in speeds
+        ]
 
 
 def _kv_share(report: LoadReport) -> float | None:

@@ -42,6 +42,7 @@ class Candidates(msgspec.Struct, frozen=True):
     queued_uncached_tokens: Sequence[int | None]
     queued_elsewhere: Sequence[int | None]  # of those, what other gateways have sent
     kv_share_used: Sequence[float | None]  # 0..1, locked tokens over the pool
+    # One speed for all but those that are known to differ.
     prefill_tokens_per_s: Sequence[float | None]
     read_cached_tokens: Callable[[], Sequence[int]]  # computed once, on the first call
     # The share of the recent distinct prompts that begin with what this candidate has cached of

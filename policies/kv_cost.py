@@ -16,9 +16,6 @@ from radixgate.policies.turns import Turns
 
 # Taken while no worker's speed is known. It cancels out but for the terms in plain seconds.
 _SPEED_GUESS = 1_000.0
-# What a worker's speed is measured to be depends on what it was asked; a difference of less than
-# this factor from the fleet's median is taken for that.
-_SAME_SPEED = 2.0
 # A worker with less than the fleet's mean by this factor is nearly idle.
 _IDLE = 4.0
 # Among few requests a difference of one is no crowd.
@@ -187,12 +184,8 @@ def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     """Tokens a second of each; one that has not told is as fast as the median."""
     if not any(measured):
         return [_SPEED_GUESS] * len(measured)
-    known = [speed for speed in measured if speed]
-    usual = statistics.median(known)
-    return [
-        speed if speed and not usual / _SAME_SPEED <= speed <= usual * _SAME_SPEED else usual
-        for speed in measured
-    ]
+    usual = statistics.median([speed for speed in measured if speed])
+    return [speed or usual for speed in measured]
 
 
 def _requests(candidates: Candidates) -> Sequence[int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from books import report
-from radixgate.fleet.load_report import PrefillSpeed, report_from_pb
+from radixgate.fleet.load_report import LoadReport, PrefillSpeed, report_from_pb
 from radixgate.proto.generated import worker_pb2 as pb
 
 
@@ -38,10 +38,14 @@ def test_what_is_absent_is_none() -> None:
     assert report_from_pb(pb.LoadReport()).decode_step_s is None
 
 
+def busy(seconds: float, tokens: int) -> LoadReport:
+    return report(prefill_busy_us_total=int(seconds * 1e6), prefill_tokens_total=tokens)
+
+
 def speed_after(*totals: tuple[float, int]) -> float | None:
     speed = PrefillSpeed()
     for seconds, tokens in totals:
-        speed.add(report(prefill_busy_us_total=int(seconds * 1e6), prefill_tokens_total=tokens))
+        speed.add(busy(seconds, tokens), 0.0)
     return speed.tokens_per_s
 
 
@@ -71,5 +75,5 @@ def test_speed_is_tokens_over_the_last_busy_second(
 def test_memory_of_reports_is_bounded() -> None:
     speed = PrefillSpeed()
     for n in range(10_000):
-        speed.add(report(prefill_busy_us_total=n * 10, prefill_tokens_total=n))
+        speed.add(report(prefill_busy_us_total=n * 10, prefill_tokens_total=n), 0.0)
     assert len(speed._samples) <= 64

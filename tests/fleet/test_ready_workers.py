@@ -102,6 +102,6 @@ def test_a_speed_is_entered_with_the_report_that_shows_it() -> None:
     told = Told()
     record = told.ready.records[0]
     for total in (IDLE, report(prefill_busy_us_total=1_000_000, prefill_tokens_total=4_000)):
-        record.speed.add(total)
+        record.speed.add(total, 0.0)
         told.tell(0, total, now=0.0)
     assert told.ready.speeds == [pytest.approx(4_000.0), None]

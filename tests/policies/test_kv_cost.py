@@ -75,12 +75,6 @@ def test_a_slow_worker_is_given_less() -> None:
     assert policy().choose(PROMPT, fleet).index == 0
 
 
-def test_speeds_that_hardly_differ_are_one_speed() -> None:
-    fleet = columns(2, speeds=[9_000.0, 6_000.0])
-    first, second = costs(fleet)
-    assert first == second
-
-
 def test_equals_take_turns() -> None:
     chooser = policy()
     chosen = [chooser.choose(PROMPT, columns(3)).index for _ in range(6)]
