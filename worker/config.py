@@ -39,8 +39,8 @@ class EngineConfig:
     itl_slo: float | None = knob(
         None,
         help="inter-token latency to keep while prompts are computed: chunks get as large as"
-        " measured step times allow, at least a page and at most --chunked-prefill-size; if not"
-        " given, they always have that size",
+        " measured step times allow, at most --chunked-prefill-size; where these leave no room, so"
+        " large that a step takes a quarter longer; if not given, they always have that size",
         unit="ms",
     )
     max_prefill_tokens: int = knob(

@@ -1,43 +1,79 @@
 """How many tokens of prompts a step may take so that those who decode hardly notice."""
 
-from collections.abc import Sequence
+import statistics
+from collections import deque
+from typing import Final
 
-from radixgate.worker.chunks import Chunk
+LEAST_CHUNK: Final = 4  # tokens; for fewer a step costs nearly as much
 
-# A new measurement counts for so much: the time a token takes drifts with contexts and batch.
+# Where the SLO leaves no room, prompts still add this much to the time that decoding takes. In
+# tokens it would be next to nothing where many decode, and too much where a context is long.
+_LEAST_SHARE = 0.25
+# A new measurement counts for so much: what things cost drifts with contexts, batch and machine.
 _WEIGHT = 0.25
+# Of so many measurements the middle one counts, so that a single hiccup does not.
+_HEARD = 3
 
 
 class PrefillPace:
-    """Learns from measured steps what a decoding row costs and what a prompt token adds.
+    """Learns from measured steps what decoding costs in a step and what a prompt token adds.
 
-    With it a chunk is as large as an inter-token latency of `slo_s` allows. Until both costs have
-    been measured, and where the SLO leaves no room, it is the least there is: a page.
+    With it a chunk is as large as an inter-token latency of `slo_s` allows. While prompts are
+    computed no step tells the two costs apart: what it took against what was foretold corrects
+    both alike, so that what is foretold for steps of this size comes true, whichever was wrong.
     """
 
     def __init__(self, slo_s: float) -> None:
         self._slo_s = slo_s
         self._decode_s: float | None = None  # of a step that only decodes; None: none yet
-        self._token_s: float | None = None  # that a prompt token adds; None: not measured yet
+        self._token_s: float | None = None  # that a prompt token adds to it; None: not measured yet
+        self._alone_s: float | None = None  # of a prompt token where nobody decodes; None: none yet
+        # What recent steps took over what was foretold: those that only decoded, and the mixed.
+        self._decoding: deque[float] = deque(maxlen=_HEARD)
+        self._mixed: deque[float] = deque(maxlen=_HEARD)
 
     def tokens(self) -> int:
-        """Prompt tokens for a step in which somebody decodes."""
-        if self._token_s is None:
-            return 0
-        room_s = self._slo_s - (self._decode_s or 0.0)
-        return max(0, int(room_s / self._token_s))
+        """Prompt tokens for a step in which somebody decodes; LEAST_CHUNK at least."""
+        token_s = self._alone_s if self._token_s is None else self._token_s
+        if token_s is None:
+            return LEAST_CHUNK
+        decode_s = self._decode_s or 0.0
+        room_s = max(self._slo_s - decode_s, _LEAST_SHARE * decode_s)
+        return max(LEAST_CHUNK, int(room_s / token_s))
 
-    def stepped(self, chunks: Sequence[Chunk], seconds: float) -> None:
-        """A step with these chunks took so long."""
-        prefill = sum(chunk.count for chunk in chunks if chunk.prefill)
-        decodes = any(not chunk.prefill for chunk in chunks)
-        if not prefill:
-            self._decode_s = _towards(self._decode_s, seconds)
+    def stepped(self, prefill: int, seconds: float, *, decodes: bool) -> None:
+        """A step with so many tokens of prompts took so long; `decodes`: somebody else decoded.
+
+        One that took no time teaches nothing.
+        """
+        if seconds <= 0.0:
             return
-        own_s = seconds - (self._decode_s or 0.0) if decodes else seconds
-        if own_s > 0.0:
-            self._token_s = _towards(self._token_s, own_s / prefill)
+        if not prefill:
+            self._decode_s = self._decoded(seconds)
+        elif decodes:
+            self._learn_from_mixed(prefill, seconds)
+        else:
+            # In large chunks a token costs less than beside decoding: good for a first guess only.
+            own_s = seconds / prefill
+            old_s = own_s if self._alone_s is None else self._alone_s
+            self._alone_s = old_s + _WEIGHT * (own_s - old_s)
+
+    def _decoded(self, seconds: float) -> float:
+        if self._decode_s is None:
+            return seconds
+        return self._decode_s * _correction(self._decoding, seconds / self._decode_s)
+
+    def _learn_from_mixed(self, prefill: int, seconds: float) -> None:
+        decode_s = self._decode_s or 0.0
+        token_s = self._alone_s if self._token_s is None else self._token_s
+        if token_s is None:
+            token_s = seconds / prefill
+        by = _correction(self._mixed, seconds / (decode_s + token_s * prefill))
+        self._token_s = token_s * by
+        if self._decode_s is not None:
+            self._decode_s *= by
 
 
-def _towards(old: float | None, new: float) -> float:
-    return new if old is None else old + _WEIGHT * (new - old)
+def _correction(heard: deque[float], ratio: float) -> float:
+    heard.append(ratio)
+    return float(statistics.median(heard) ** _WEIGHT)

@@ -7,7 +7,7 @@ from radixgate.worker.coming import ComingPrefixes
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.outbox import Sink
-from radixgate.worker.prefill_pace import PrefillPace
+from radixgate.worker.prefill_pace import LEAST_CHUNK, PrefillPace
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.sequence import Phase, TokenSequence
 from radixgate.worker.waiting import WaitingQueue
@@ -22,9 +22,10 @@ _MOST_SCORED = 512
 class Scheduler:
     """One budget of tokens a step: a row for each decoding sequence, the rest for prompts.
 
-    Prompts are computed in chunks that end on page borders, those that run already first. A
-    sequence has pages for all its tokens from its admission on, so only decoding can run out of
-    them; then somebody is retracted: gives its pages back, waits again, and recomputes.
+    Prompts are computed in chunks, those that run already first. They end on page borders, but
+    where an inter-token latency is to be kept: a page may be too much for it. A sequence has pages
+    for all its tokens from its admission on, so only decoding can run out of them; then somebody is
+    retracted: gives its pages back, waits again, and recomputes.
 
     A sequence without credit keeps its pages and does nothing that would emit a token. It is the
     first to be retracted, also when nobody else can go on but by having its pages; then it waits
@@ -49,6 +50,9 @@ class Scheduler:
         self._chunk = config.chunked_prefill_size
         self._max_prefill = config.max_prefill_tokens
         self._pace = None if config.itl_slo is None else PrefillPace(config.itl_slo / 1000.0)
+        page = memory.page_size
+        # Whoever runs out of budget stops at a multiple of so many tokens.
+        self._grain, self._least_chunk = (page, page) if self._pace is None else (1, LEAST_CHUNK)
         self._max_running = config.max_running_requests
 
     # ------------------------------------------------------------------ comings and goings
@@ -121,7 +125,9 @@ class Scheduler:
     def took(self, chunks: Sequence[Chunk], seconds: float) -> None:
         """The step with these chunks took so long."""
         if self._pace is not None:
-            self._pace.stepped(chunks, seconds)
+            prefill = sum(chunk.count for chunk in chunks if chunk.prefill)
+            decodes = any(not chunk.prefill for chunk in chunks)
+            self._pace.stepped(prefill, seconds, decodes=decodes)
 
     def check(self) -> None:
         self._memory.check(self.running)
@@ -189,11 +195,11 @@ class Scheduler:
     def _prefill_budget(self, decode_rows: int) -> int:
         if self._chunk < 0:
             return self._max_prefill
-        budget = self._chunk - decode_rows
+        # However many decode, prompts go on by a page a step.
+        budget = max(self._memory.page_size, self._chunk - decode_rows)
         if self._pace is not None and decode_rows:
             budget = min(budget, self._pace.tokens())
-        # However many decode, prompts go on by a page a step.
-        return min(self._max_prefill, max(self._memory.page_size, budget))
+        return min(self._max_prefill, budget)
 
     def _add_prefill(self, chunks: list[Chunk], sequence: TokenSequence, budget: int) -> int:
         """Append the sequence's next chunk if there is one; returns its tokens."""
@@ -208,9 +214,10 @@ class Scheduler:
             if last - start > budget and not alone:
                 return 0
         elif last - start > budget:
-            end = self._page_border(start + budget)
+            end = (start + budget) // self._grain * self._grain
         if end == last and emits and request.credit <= 0:
-            end = self._page_border(last - 1)
+            page = self._memory.page_size
+            end = (last - 1) // page * page
         if end <= start:
             return 0
         scored = range(0)
@@ -256,7 +263,7 @@ class Scheduler:
         return admitted
 
     def _room(self, budget: int) -> bool:
-        return budget >= self._memory.page_size and len(self.running) < self._max_running
+        return budget >= self._least_chunk and len(self.running) < self._max_running
 
     def _spare_pages(self, newcomer: TokenSequence) -> int:
         """Pages that the running ones are expected to need still, and the newcomer beyond its own.
@@ -278,9 +285,6 @@ class Scheduler:
             # Prior output is no part of the prompt, though it may be cached as well.
             request.cached_tokens = min(sequence.computed, request.prompt_tokens)
         self._owe(sequence, sequence.prefill_end - sequence.computed)
-
-    def _page_border(self, tokens: int) -> int:
-        return tokens // self._memory.page_size * self._memory.page_size
 
     def _owe(self, sequence: TokenSequence, tokens: int) -> None:
         sink = sequence.request.sink

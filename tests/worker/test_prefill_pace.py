@@ -49,17 +49,17 @@ def test_with_nobody_decoding_chunks_are_whole() -> None:
     assert engine.model.largest_pass == 256
 
 
-def test_where_the_slo_leaves_no_room_prompts_still_go_on_by_a_page() -> None:
+def test_where_the_slo_leaves_no_room_prompts_still_go_on() -> None:
     clock = FakeClock()
     engine = SmallEngine(pages=200, chunked_prefill_size=64, itl_slo=5.0, clock=clock)
-    timed(engine, clock, row_s=0.020, token_s=0.001)
+    timed(engine, clock, row_s=0.026, token_s=0.001)
     ear = Ear()
     engine.submit(ear, 1, [1, 2, 3], max_tokens=100)
     engine.run_until(lambda: len(ear.ids(1)) == 5)
     engine.submit(ear, 2, list(range(40)), max_tokens=1)
     engine.model.largest_pass = 0
     engine.run_until(lambda: ear.finish(2) is not None)
-    assert engine.model.largest_pass == 1 + 4
+    assert engine.model.largest_pass == 1 + 6, "a quarter of the 26 ms that decoding takes"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""What `PrefillPace` makes of measured steps, right or wrong to begin with."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from radixgate.worker.prefill_pace import LEAST_CHUNK, PrefillPace
+
+SLO_S = 0.060
+DECODE_S = 0.030
+TOKEN_S = 0.002
+ROOM = 15  # tokens: (60 - 30) / 2
+
+
+def mixed(pace: PrefillPace, decode_s: float = DECODE_S, token_s: float = TOKEN_S) -> int:
+    """A step as large as the pace allows; returns its tokens."""
+    tokens = pace.tokens()
+    pace.stepped(tokens, decode_s + token_s * tokens, decodes=True)
+    return tokens
+
+
+def guessing(decode_s: float, token_s: float) -> PrefillPace:
+    """Has measured this, one step of each."""
+    pace = PrefillPace(SLO_S)
+    pace.stepped(100, 100 * token_s, decodes=False)
+    pace.stepped(0, decode_s, decodes=True)
+    return pace
+
+
+def settled() -> PrefillPace:
+    pace = guessing(DECODE_S, TOKEN_S)
+    for _ in range(10):
+        mixed(pace)
+    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+    return pace
+
+
+@pytest.mark.parametrize(
+    ("decode_s", "token_s"),
+    [
+        pytest.param(DECODE_S / 3, TOKEN_S, id="decoding-seems-cheap"),
+        pytest.param(DECODE_S * 1.9, TOKEN_S, id="decoding-seems-to-leave-no-room"),
+        pytest.param(DECODE_S * 4, TOKEN_S, id="decoding-seems-to-take-more-than-the-slo"),
+        pytest.param(DECODE_S, TOKEN_S / 4, id="tokens-seem-cheap"),
+        pytest.param(DECODE_S, TOKEN_S * 10, id="tokens-seem-dear"),
+        pytest.param(DECODE_S * 4, TOKEN_S * 10, id="all-seems-dear"),
+        pytest.param(DECODE_S / 4, TOKEN_S / 4, id="all-seems-cheap"),
+    ],
+)
+def test_from_a_wrong_start_thirty_mixed_steps_lead_to_the_chunk_there_is_room_for(
+    decode_s: float, token_s: float
+) -> None:
+    pace = guessing(decode_s, token_s)
+    for _ in range(30):
+        mixed(pace)
+    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+
+
+def test_what_only_decodes_is_learnt_in_ten_steps() -> None:
+    pace = guessing(DECODE_S * 4, TOKEN_S)
+    for _ in range(10):
+        pace.stepped(0, DECODE_S, decodes=True)
+    assert pace.tokens() == pytest.approx(ROOM, abs=2)
+
+
+@pytest.mark.parametrize("hiccup", ["mixed", "decoding"])
+def test_one_step_of_ten_times_its_length_changes_nothing(hiccup: str) -> None:
+    pace = settled()
+    before = pace.tokens()
+    if hiccup == "mixed":
+        pace.stepped(before, 10 * SLO_S, decodes=True)
+    else:
+        for seconds in (DECODE_S, DECODE_S, 10 * DECODE_S, DECODE_S):
+            pace.stepped(0, seconds, decodes=True)
+    assert pace.tokens() == pytest.approx(before, abs=1)
+    for _ in range(5):
+        assert mixed(pace) == pytest.approx(before, abs=1)
+
+
+def test_with_noise_the_chunk_stays_about_where_it_is() -> None:
+    rng, pace = Random(3), settled()
+
+    def noisy() -> int:
+        by = rng.uniform(0.85, 1.15)
+        return mixed(pace, DECODE_S * by, TOKEN_S * by)
+
+    chunks = [noisy() for _ in range(500)]
+    assert min(chunks) >= 0.6 * ROOM
+    assert max(chunks) <= 1.4 * ROOM
+
+
+def slowly(place: int) -> tuple[float, float]:
+    return DECODE_S, TOKEN_S * (1 + place / 100)
+
+
+def at_once(place: int) -> tuple[float, float]:
+    return (DECODE_S, TOKEN_S) if place < 20 else (1.5 * DECODE_S, TOKEN_S)
+
+
+@pytest.mark.parametrize("costs", [slowly, at_once], ids=["the-context-grows", "others-join"])
+def test_what_changes_while_a_prompt_is_computed_is_followed(
+    costs: Callable[[int], tuple[float, float]],
+) -> None:
+    """No step only decodes meanwhile, so that none tells what decoding alone costs now."""
+    pace = settled()
+    for place in range(100):
+        mixed(pace, *costs(place))
+    decode_s, token_s = costs(100)
+    assert pace.tokens() == pytest.approx((SLO_S - decode_s) / token_s, abs=1)
+
+
+def test_it_does_not_stay_at_the_least_once_there_is_room_again() -> None:
+    pace = settled()
+    for _ in range(50):
+        mixed(pace, 4 * DECODE_S, 4 * TOKEN_S)  # a neighbour takes the machine
+    assert pace.tokens() == LEAST_CHUNK
+    for _ in range(20):
+        mixed(pace)
+    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+
+
+def test_where_the_slo_leaves_no_room_prompts_take_a_quarter_of_what_decoding_takes() -> None:
+    pace = guessing(decode_s=0.200, token_s=TOKEN_S)
+    assert pace.tokens() == 25
+
+
+def test_it_never_falls_below_the_least() -> None:
+    rng, pace = Random(7), PrefillPace(SLO_S)
+    assert pace.tokens() == LEAST_CHUNK, "nothing has been measured"
+    for _ in range(2_000):
+        seconds = 10 ** rng.uniform(-6.0, 2.0)
+        pace.stepped(rng.choice([0, pace.tokens()]), seconds, decodes=True)
+        assert pace.tokens() >= LEAST_CHUNK
+
+
+def test_a_clock_that_stands_still_teaches_nothing() -> None:
+    pace = settled()
+    before = pace.tokens()
+    for prefill, decodes in ((0, True), (8, True), (8, False)):
+        pace.stepped(prefill, 0.0, decodes=decodes)
+    assert pace.tokens() == before
