@@ -54,7 +54,7 @@ from radixgate.gateway.process_messages import (
 from radixgate.gateway.process_share import keys_share, share_of
 from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.roster import Roster
-from radixgate.gateway.spare_collector import spare_collector
+from radixgate.spare_collector import spare_collector
 
 ADMIN_SOCKET = "admin.sock"
 CHILDREN_SOCKET = "children.sock"

@@ -20,9 +20,9 @@ from radixgate.gateway.process_parent import ParentGateway
 from radixgate.gateway.reloading import Reloading
 from radixgate.gateway.rules import warn_if_open
 from radixgate.gateway.settings import GatewaySettings
-from radixgate.gateway.spare_collector import spare_collector
 from radixgate.policies.registry import effective_policy
 from radixgate.ready_lines import gateway_ready
+from radixgate.spare_collector import spare_collector
 
 
 class Served(Protocol):

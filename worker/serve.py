@@ -26,6 +26,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.http_errors import errors_as_json
 from radixgate.ready_lines import worker_ready
+from radixgate.spare_collector import spare_collector
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.admin_routes import AdminRoutes
 from radixgate.worker.changes import wait_for_change
@@ -44,6 +45,8 @@ ENGINE_LOOK_S = 0.5
 EXIT_ENGINE_FAILED = 1
 # A Submit grows with its prompt: 4 bytes a token.
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# No step begins during a collection: of so many objects, and ten times as many, it is short.
+_COLLECT_AFTER_OBJECTS = 2_000
 _log = logging.getLogger(__name__)
 
 
@@ -98,6 +101,7 @@ class _Worker:
             info.http_port = _ports(http)[0]
             health = grpc_health.HealthServicer()
             rpc_server, grpc_port = await self._serve_grpc(engine, info, kv, load, health)
+            spare_collector(_COLLECT_AFTER_OBJECTS)
             host = self._server.host
             line = worker_ready(f"{host}:{info.http_port}", f"{host}:{grpc_port}", info.model)
             print(line, flush=True)
