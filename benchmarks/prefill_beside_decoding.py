@@ -16,6 +16,7 @@ the engine then goes as well.
 
 import argparse
 import asyncio
+import gc
 import os
 import random
 import statistics
@@ -27,6 +28,7 @@ from itertools import pairwise
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.spare_collector import spare_collector
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.engine import Engine
 from radixgate.worker.model_store import open_model
@@ -184,11 +186,15 @@ async def play(args: argparse.Namespace, chunk: int, slo_ms: float | None) -> Se
     )
     clock: Clock = ProcessorClock() if args.cpu_time else SystemClock()
     engine = open_engine(config, open_model(args.model), clock)
+    # As a worker does. It is now that the engine of the run before is freed: two gigabytes take as
+    # long as many steps.
+    spare_collector()
     engine.start()
     try:
         return await long_prompt(engine, clock, args)
     finally:
         engine.stop()
+        gc.unfreeze()
 
 
 async def measure(args: argparse.Namespace) -> None:
