@@ -1,5 +1,6 @@
 """From a request's JSON to what the fleet is asked: model, prompt, and the prompt's block ids."""
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
+from radixgate.gateway.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
 from radixgate.gateway.known_chains import KnownChains, conversation_by_ids, fingerprint_by_ids
 from radixgate.proto.blocks import root_id
 from radixgate.proto.fields import decode_object
@@ -71,6 +73,7 @@ class Asking:
     def __init__(self, fleet: Fleet, prompts: PromptReader) -> None:
         self._fleet = fleet
         self._prompts = prompts
+        self._bodies = KnownBodies()
         self._chains = KnownChains()
         self._root_of = lru_cache(maxsize=_MAX_ROOTS)(root_id)
 
@@ -80,8 +83,12 @@ class Asking:
         What the caller may not use is to it as if it were not there.
         Raises RequestError naming the field, UnknownModel, or NoWorkerAvailable.
         """
+        hole: Hole | None = None
         try:
-            request = read_foreign(path, body)
+            if len(body) < LEAST_BODY_BYTES:
+                request = read_foreign(path, body)
+            else:
+                request, hole = self._bodies.read(path, body)
         except RequestError:
             # The parser for our own workers has the last word about what is for them.
             if self._has_own(self._model_of(decode_object(body).get("model"), caller)):
@@ -92,21 +99,38 @@ class Asking:
         for key in keys:
             if key.unit != BYTES:
                 return None
-        prompt = request.prompt
         salt = _salt(caller, request.salt) if caller.salted else request.salt
         # A long prompt is hashed once: all that names it is made of its blocks' ids.
         root = self._root_of(model, None, salt)
-        ids = self._chains.chain(root, prompt)
+        prompt = request.prompt
+        if hole is None:
+            ids, left_out = self._chains.chain(root, prompt), 0
+        else:
+            prompt, ids, hole = self._around(root, path, body, prompt, hole)
+            left_out = hole.size if hole else 0
         ask = Ask(
             model=model,
-            prompt_tokens=len(prompt) // BYTES_A_TOKEN or 1,
+            prompt_tokens=(len(prompt) + left_out) // BYTES_A_TOKEN or 1,
             blocks=dict.fromkeys(keys, ids),
-            session=request.session or conversation_by_ids(root, ids, prompt),
+            session=request.session or conversation_by_ids(root, ids, prompt, hole),
             tenant=caller.tenant,
             priority=request.priority,
-            fingerprint=fingerprint_by_ids(root, ids, prompt),
+            fingerprint=fingerprint_by_ids(root, ids, prompt, left_out),
         )
         return Question(ask)
+
+    def _around(
+        self, root: int, path: bytes, body: bytes, prompt: bytes, hole: Hole
+    ) -> tuple[bytes, "array[int]", Hole | None]:
+        """The prompt, which lacks the hole, and the ids of all of it. Without a hole the prompt is
+        whole, as the ids were not known under this root."""
+        ids = self._chains.around(root, prompt, hole)
+        if ids is not None:
+            return prompt, ids, hole
+        prompt = read_foreign(path, body).prompt
+        ids = self._chains.chain(root, prompt)
+        self._chains.keep(root, ids, hole)
+        return prompt, ids, None
 
     async def read_own(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question:
         """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""

@@ -59,6 +59,13 @@ def byte_chain(parent: int, text: bytes, start: int = 0, end: int | None = None)
     return _chain(parent, content, [BYTE_BLOCK] * head + [LONG_BYTE_BLOCK] * tail)
 
 
+def long_chain(parent: int, text: bytes, start: int) -> "array[int]":
+    """Ids of the whole 1 KB blocks of `text` from `start` on, as they are beyond the first 16 KB of
+    a prompt. `parent` is the id of the block before."""
+    blocks = (len(text) - start) // LONG_BYTE_BLOCK
+    return _chain(parent, memoryview(text)[start:], [LONG_BYTE_BLOCK] * blocks)
+
+
 def bytes_in_blocks(blocks: int) -> int:
     """How many bytes the first `blocks` ids of a byte chain cover."""
     head = min(blocks, LONG_AFTER_BYTES // BYTE_BLOCK)

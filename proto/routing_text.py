@@ -7,8 +7,8 @@ from xxhash import xxh3_64_hexdigest
 
 # Between messages and fields: bytes that no JSON string can hold unescaped.
 MESSAGE_END = b"\x1e"
-_FIELD = b"\x1f"
-_USER = b"user" + _FIELD
+FIELD = b"\x1f"
+_USER = b"user" + FIELD
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -34,10 +34,10 @@ def message_bytes(
 
 def message_pieces(role: str, content: object, rest: bytes) -> tuple[bytes, ...]:
     """One message; `rest` is what it carries besides, as JSON, and empty if that is nothing."""
-    start = role.encode("utf-8", "replace") + _FIELD
+    start = role.encode("utf-8", "replace") + FIELD
     if not rest:
         return start, _content(content), MESSAGE_END
-    return start, _content(content), _FIELD, rest, MESSAGE_END
+    return start, _content(content), FIELD, rest, MESSAGE_END
 
 
 def conversation_of(text: bytes) -> str | None:
