@@ -146,17 +146,21 @@ class WholeAnswer:
     def counts(self) -> AnswerCounts:
         if self._size > MAX_READ_BYTES:
             return _UNKNOWN
-        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        try:
-            if body[:1] != b"[":
-                return _decode_one(body).counts() or _UNKNOWN
-            batch = _decode_many(body)  # of native requests
-        except msgspec.MsgspecError:
-            return _UNKNOWN
-        return _sum([counts for answer in batch if (counts := answer.counts()) is not None])
+        return counts_of(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
 
     def counts_so_far(self) -> AnswerCounts:
         return _UNKNOWN
+
+
+def counts_of(body: bytes) -> AnswerCounts:
+    """Of a JSON answer that is there as a whole; unknown where it does not say."""
+    try:
+        if body[:1] != b"[":
+            return _decode_one(body).counts() or _UNKNOWN
+        batch = _decode_many(body)  # of native requests
+    except msgspec.MsgspecError:
+        return _UNKNOWN
+    return _sum([counts for answer in batch if (counts := answer.counts()) is not None])
 
 
 class StreamedAnswer:

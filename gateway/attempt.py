@@ -46,6 +46,11 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
     generation: GenerationRequest | None = None  # None: no worker of ours serves the model
     progress: AnswerProgress | None = None  # None: no worker of ours serves the model
 
+    @property
+    def begun(self) -> bool:
+        """A worker of ours has produced part of the answer: the next attempt goes on from it."""
+        return self.progress is not None and self.progress.begun
+
 
 class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
     """Token counts as the worker gave them; None where it did not say."""
@@ -56,7 +61,8 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Downstream(Protocol):
-    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
+    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times, or
+    `on_answer` alone.
 
     Exactly one of `on_end` and `on_failure` comes, last; after `cancel` nothing comes. Failing
     before `on_body` lets the core try another worker, even after `on_head`; one that goes on from
@@ -70,6 +76,10 @@ class Downstream(Protocol):
 
     def on_body(self, data: bytes) -> None:
         """The next bytes of the body, never empty."""
+        ...
+
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        """A good answer that came whole, in place of its head, its body, and its end."""
         ...
 
     def on_end(self, counts: AnswerCounts | None) -> None:

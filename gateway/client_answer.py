@@ -80,6 +80,12 @@ class ClientAnswer:
             held.send(self._client, self._own_headers())
         return first
 
+    def end_at_once(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        """A good answer that came whole goes out."""
+        self._core.metrics.answered(counts)
+        self._count(_OK)
+        self._client.on_answer(status, headers + self._own_headers(), body, counts)
+
     def end(self, counts: AnswerCounts | None) -> None:
         """The answer is whole: the rest of it goes out."""
         held = self.held

@@ -17,8 +17,8 @@ from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.detour import Detour
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.gatekeeper import Limits, generator_of
+from radixgate.gateway.generator import Generator
 from radixgate.gateway.held_requests import HeldRequests
-from radixgate.gateway.http_front import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.mirror_file import MirrorFile

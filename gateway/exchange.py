@@ -86,9 +86,8 @@ class Exchange:
             if question is not None:
                 self._ask(question)
                 return
-            loop = asyncio.get_running_loop()
             core.held.enter(self)
-            self._waiting = loop.create_task(self._read_own())
+            self._waiting = asyncio.get_running_loop().create_task(self._read_own())
         except RadixgateError as error:
             self._fail(error)
         except Exception:
@@ -143,6 +142,13 @@ class Exchange:
         self.deadline = NEVER if self._paused else now + self._silent_s
         if self._answer.add(data, now) and self._lease is not None:
             self._lease.first_output()
+
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        if self._lease is not None:
+            self._lease.first_output()
+        self._end_attempt(_OK, counts)
+        self._core.deadlines.forget(self)
+        self._answer.end_at_once(status, headers, body, counts)
 
     def on_end(self, counts: AnswerCounts | None) -> None:
         held = self._answer.held
@@ -209,12 +215,11 @@ class Exchange:
             self._waiting = None
             core.held.leave(self)
         try:
-            continues = self._continues
-            lease = core.choice.lease(question.ask, self._tried, own_only=continues)
+            lease = core.choice.lease(question.ask, self._tried, own_only=request.begun)
             self._lease = lease
             worker_id = lease.worker.id
             self._tried.append(worker_id)
-            if not continues:
+            if not request.begun:
                 self._answer.held = None
             core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
             self._answer.asked(lease, self._be_patient(core.patience.first_byte_s))
@@ -227,11 +232,6 @@ class Exchange:
             return
         if self._paused:
             self.pause()
-
-    @property
-    def _continues(self) -> bool:
-        """A worker of ours has produced part of the answer: the next attempt goes on from it."""
-        return self._progress is not None and self._progress.begun
 
     @property
     def _progress(self) -> AnswerProgress | None:
@@ -273,7 +273,7 @@ class Exchange:
 
     def _no_worker(self, error: RadixgateError) -> None:
         """Nobody is left to ask: what the last attempt brought is the answer."""
-        if self._answer.held is None or self._continues:
+        if self._answer.held is None or (self._request is not None and self._request.begun):
             self._fail(self._failure or error)
             return
         self._core.deadlines.forget(self)

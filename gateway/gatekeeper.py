@@ -11,7 +11,7 @@ from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.forwarder import Forwarder
-from radixgate.gateway.http_front import Generator
+from radixgate.gateway.generator import Generator
 from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.metrics import FinalOutcome

@@ -49,3 +49,8 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def only_chunk(body: bytes) -> bytes:
+    """A whole body that was not framed."""
+    return chunk(body) + LAST_CHUNK

@@ -7,13 +7,14 @@ its answer: so no pooled client ever sends a generation there. Pipelined request
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway import http_answer
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.generator import Generator
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
@@ -23,14 +24,6 @@ WRITE_HIGH_BYTES = 65_536
 # Where the client may still be sending, it is read and dropped so long, because closing at once
 # would reset the connection, and the last answer might never be seen.
 LINGER_S = 5.0
-
-
-class Generator(Protocol):
-    """Answers generation requests: the core of the gateway."""
-
-    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
-        """Begin to answer. Callbacks may come before this returns. Raises nothing."""
-        ...
 
 
 class Front:
@@ -196,6 +189,11 @@ class FrontConnection(asyncio.Protocol):
         if self._chunked:
             data = http_answer.chunk(data)
         self._write(head + data if head else data)
+
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        head = self._render_head(status, headers)
+        self._write(head + (http_answer.only_chunk(body) if self._chunked else body))
+        self._answered()
 
     def on_end(self, counts: AnswerCounts | None) -> None:
         if self._head is not None:

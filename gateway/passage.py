@@ -153,6 +153,10 @@ class Passage:
         self._finish(self.delivered() if counts in _UNTOLD else counts)
         self.client.on_end(counts)
 
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        self._finish(self.delivered() if counts in _UNTOLD else counts)
+        self.client.on_answer(status, headers, body, counts)
+
     def on_failure(self, error: RadixgateError) -> None:
         self._finish(self.delivered())
         self.client.on_failure(error)

@@ -85,6 +85,11 @@ class _Collector:
         if self._size <= MAX_FETCHED_BYTES:
             self._parts.append(data)
 
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.on_response(status, headers)
+        self.on_data(body)
+        self.on_complete()
+
     def on_complete(self) -> None:
         if self.answer.done():
             return

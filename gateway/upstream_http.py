@@ -118,14 +118,11 @@ class UpstreamConnection(asyncio.Protocol):
         known = self._pool.heads.find(data)
         if known is None:
             return False
-        listener = self._listener
+        listener, self._listener = self._listener, None
         assert listener is not None
-        self._answered = self._framed = self._keeps = self._complete = True
-        listener.on_response(known.status, known.headers)
-        if self._listener is not None:
-            listener.on_data(data[known.size :])
-        if self._complete:
-            self._end()
+        self._answered = self._framed = self._keeps = True
+        self._go_back()
+        listener.on_answer(known.status, known.headers, data[known.size :])
         return True
 
     def _deliver(self) -> None:
@@ -144,6 +141,12 @@ class UpstreamConnection(asyncio.Protocol):
     def _end(self) -> None:
         """The answer is whole. The connection goes back first: the listener may need one."""
         listener, self._listener = self._listener, None
+        self._go_back()
+        if listener is not None:
+            listener.on_complete()
+
+    def _go_back(self) -> None:
+        """To the pool, if it can carry another exchange."""
         self.used = True
         if self._reusable:
             self._complete = False
@@ -152,8 +155,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._pool.release(self)
         else:
             self.abort()
-        if listener is not None:
-            listener.on_complete()
 
     @property
     def _reusable(self) -> bool:

@@ -7,7 +7,7 @@ from radixgate.gateway.attempt import Headers
 
 
 class Listener(Protocol):
-    """Who gets an answer; `on_complete` or `on_broken` comes last."""
+    """Who gets an answer; `on_complete`, `on_answer` or `on_broken` comes last."""
 
     def on_response(self, status: int, headers: Headers) -> None:
         """Names in lower case, everything the worker sent."""
@@ -16,6 +16,10 @@ class Listener(Protocol):
     def on_data(self, data: bytes) -> None: ...
 
     def on_complete(self) -> None: ...
+
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        """All of it at once, in place of the three."""
+        ...
 
     def on_broken(self, error: WorkerFailed, answered: bool) -> None:
         """`answered`: at least one byte of the answer had come."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from radixgate.errors import WorkerFailed
 from radixgate.gateway import hop_headers
-from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
+from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer, counts_of
 from radixgate.gateway.attempt import AnswerCounts, Downstream, FrontRequest, Headers
 from radixgate.gateway.header_rules import Crosses, everything
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
@@ -166,6 +166,19 @@ class HttpAttempt:
         if self._reader is not None:
             self._reader.feed(data)
         self._downstream.on_body(data)
+
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self._connection = None
+        _, passed, reader = self._client.seen(status, headers)
+        if reader is WholeAnswer and body:
+            downstream = self._detach()
+            if downstream is not None:
+                downstream.on_answer(status, passed, body, counts_of(body))
+            return
+        self.on_response(status, headers)
+        if body:
+            self.on_data(body)
+        self.on_complete()
 
     def on_complete(self) -> None:
         downstream = self._detach()

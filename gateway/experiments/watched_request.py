@@ -218,6 +218,11 @@ class WatchedRequest:
         self._end()
         self._client.on_end(counts)
 
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        self.on_head(status, headers)
+        self.on_body(body)
+        self.on_end(counts)
+
     def on_failure(self, error: RadixgateError) -> None:
         self.outcome = Outcome.FAILED
         self._end()

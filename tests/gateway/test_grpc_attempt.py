@@ -43,6 +43,11 @@ class Recorder:
         assert not self.over
         self.body += data
 
+    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+        self.on_head(status, headers)
+        self.on_body(body)
+        self.on_end(counts)
+
     def on_end(self, counts: AnswerCounts | None) -> None:
         assert not self.over
         self.ended, self.counts = True, counts

@@ -110,6 +110,9 @@ class PausesAtOnce:
     def on_complete(self) -> None:
         self.complete = True
 
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.complete = True
+
     def on_broken(self, error: WorkerFailed, answered: bool) -> None: ...
 
 
