@@ -1,5 +1,6 @@
 """The least expected cost in seconds: what the request waits for, and what it makes others wait."""
 
+import math
 import random
 import statistics
 from collections.abc import Sequence
@@ -20,6 +21,12 @@ _SPEED_GUESS = 1_000.0
 _IDLE = 4.0
 # Among few requests a difference of one is no crowd.
 _FEW = 4.0
+# A worker is overcrowded beyond the mean and six times its root, which chance does not bring
+# together, and 32 at least. Nothing that it has cached is worth it: each request beyond costs as
+# much as the computation of so many prompt tokens.
+_CROWD_DEVIATIONS = 6.0
+_CROWD_LEAD = 32.0
+_CROWDED_TOKENS = 20_000.0
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02
 _EQUAL_S = 0.001
@@ -65,7 +72,7 @@ class KvCost:
     Q: prompt tokens that wait at the worker. u: tokens of this prompt it would have to compute.
     R: its measured prefill speed. Requests in flight are the fleet's mean, so that the weight of a
     miss grows with the backlog and is the same wherever there is a crowd; at a worker with less
-    than a quarter of the mean they are four times its own.
+    than a quarter of the mean they are four times its own. What lies far beyond the mean is dear.
     """
 
     def __init__(self, config: KvCostConfig, rng: random.Random, slo: Slo | None = None) -> None:
@@ -110,6 +117,7 @@ class KvCost:
         mean = sum(requests) / len(requests)
         stall = config.kv_cost_stall_weight
         crowd = config.kv_cost_crowd_weight / (mean + _FEW)
+        full = mean + max(_CROWD_LEAD, _CROWD_DEVIATIONS * math.sqrt(mean))
         costs = []
         for count, queued, tokens, speed, used in zip(
             requests,
@@ -126,7 +134,10 @@ class KvCost:
             if count > mean:
                 weight += crowd * (count - mean)
             uncached = prompt_tokens - tokens
-            seconds = (queued + (uncached if uncached > 1 else 1) * weight) / speed
+            work = queued + (uncached if uncached > 1 else 1) * weight
+            if count > full:
+                work += _CROWDED_TOKENS * (count - full)
+            seconds = work / speed
             if used is not None and used > 0.9:
                 seconds += config.kv_cost_pressure_s * (used - 0.9) * 10.0
             costs.append(seconds)

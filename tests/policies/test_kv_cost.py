@@ -70,6 +70,20 @@ def test_a_cold_prompt_avoids_a_crowd_and_a_warm_one_bears_it() -> None:
     assert costs(columns(2, requests=crowded), kv_cost_crowd_weight=0.0) == [5.5, 5.5]
 
 
+@pytest.mark.parametrize(
+    ("requests", "chosen"),
+    [
+        pytest.param([42, 0, 0, 0], 0, id="forty-two-are-no-crowd"),
+        pytest.param([43, 0, 0, 0], 1, id="thirty-two-beyond-the-mean-are"),
+        pytest.param([300, 220, 220, 220], 0, id="chance-brings-more-together-on-a-busy-fleet"),
+        pytest.param([380, 220, 220, 220], 1, id="but-not-six-deviations"),
+    ],
+)
+def test_nothing_cached_is_worth_a_crowd(requests: list[int], chosen: int) -> None:
+    warm = columns(4, requests=requests, cached=[999, 0, 0, 0])
+    assert policy().choose(PROMPT, warm).index in ([0] if chosen == 0 else [1, 2, 3])
+
+
 def test_a_slow_worker_is_given_less() -> None:
     fleet = columns(2, uncached=[600, 0], speeds=[8_000.0, 1_000.0])
     assert policy().choose(PROMPT, fleet).index == 0
