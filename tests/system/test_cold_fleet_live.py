@@ -1,33 +1,31 @@
 """No pile-up on a cold fleet, affinity where it pays: four real workers, no flags.
 
-By hand, on a quiet machine:
+25 s on a quiet machine at most, of which some 10 are for starting the workers. On a machine that does nothing else
 
     RADIXGATE_LIVE_ROWS=1 pytest -m slow tests/system/test_cold_fleet_live.py
+
+also counts requests where they depend on how the machine deals out its cores.
 """
 
 import asyncio
 import os
 import random
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from live_fleet import LiveFleet, live_fleet
+from live_fleet import LiveFleet, empty_fleet
 
-# With toy workers kv_cost keeps one prompt at the worker that it measured to be the fastest: their
-# speed depends on what they were asked more than on what they are.
-BY_HAND = "four workers on two cores; kv_cost does not keep every row every time"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(240),
-    pytest.mark.skipif("RADIXGATE_LIVE_ROWS" not in os.environ, reason=BY_HAND),
-]
+QUIET = "RADIXGATE_LIVE_ROWS" in os.environ
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 CHAT = "/v1/chat/completions"
 WORKERS = 4
-POLICIES = pytest.mark.parametrize("policy", ["kv_cost", "cache_aware"])
+POLICIES = ("kv_cost", "cache_aware")
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,7 @@ class Reply:
     worker: str
     cached: int
     text: str
+    took_s: float
 
 
 class Client:
@@ -50,11 +49,14 @@ class Client:
 
     async def ask(self, messages: Sequence[dict[str, str]], **fields: object) -> Reply:
         body = {"model": "toy", "messages": messages, "max_tokens": 4, "temperature": 0, **fields}
+        asked = time.monotonic()
         status, headers, answer = await self._fleet.post(CHAT, body)
+        took_s = time.monotonic() - asked
         assert status == 200, answer
         details = answer["usage"]["prompt_tokens_details"] or {}
         text: str = answer["choices"][0]["message"]["content"]
-        return Reply(headers["x-radixgate-worker"], details.get("cached_tokens") or 0, text)
+        cached = details.get("cached_tokens") or 0
+        return Reply(headers["x-radixgate-worker"], cached, text, took_s)
 
     async def ask_many(
         self, chats: Sequence[Sequence[dict[str, str]]], concurrency: int, **fields: object
@@ -81,6 +83,18 @@ def top_share(replies: Sequence[Reply]) -> float:
     return max(counts.values()) / len(replies)
 
 
+def top_share_in_flight(replies: Sequence[Reply]) -> float:
+    """Of the time that requests were in flight.
+
+    A worker that gets more of the machine answers more requests, and should; how many wait at each
+    is what the policy decides.
+    """
+    times = dict.fromkeys((reply.worker for reply in replies), 0.0)
+    for reply in replies:
+        times[reply.worker] += reply.took_s
+    return max(times.values()) / sum(times.values())
+
+
 async def unrelated_prompts(client: Client) -> None:
     """40, one after the other: at most 16 at one worker; what is over may be luck once."""
 
@@ -104,14 +118,17 @@ async def a_shared_system_prompt(client: Client) -> None:
     # Answers of some length: else the first worker to have the prefix answers all there are
     # before another has computed it.
     replies = await client.ask_many(chats, 32, max_tokens=32)
-    assert top_share(replies) <= 0.4
+    assert top_share_in_flight(replies) <= 0.4
+    if QUIET:
+        assert top_share(replies) <= 0.4
     cached = sum(reply.cached > 900 for reply in replies)
     assert cached >= 0.8 * len(replies)  # replicated, and then found again
 
 
 async def one_prompt_at_once(client: Client) -> None:
     chat = [user(client.words(1_000))]
-    replies = await client.ask_many([chat] * 128, 128)
+    # So long that none is over before the last is sent.
+    replies = await client.ask_many([chat] * 128, 128, max_tokens=64)
     assert len({reply.worker for reply in replies}) >= 2
     assert top_share(replies) <= 0.6
     assert len({reply.text for reply in replies}) == 1
@@ -131,10 +148,12 @@ async def conversations(client: Client) -> None:
 
     turns = await asyncio.gather(*(converse(client.words(600)) for _ in range(16)))
     assert top_share([reply for replies in turns for reply in replies]) <= 0.4
-    for replies in turns:
-        stayed = [reply.worker == replies[0].worker for reply in replies[1:]]
-        assert all(stayed)
-        assert replies[-1].cached > 900
+    # A worker that gets no core for long has a queue that is not worth its warmth.
+    later = [(reply, replies[0].worker) for replies in turns for reply in replies[1:]]
+    assert sum(reply.cached > 900 for reply, _ in later) >= 0.75 * len(later)
+    if QUIET:
+        assert all(reply.worker == home for reply, home in later)
+        assert all(replies[-1].cached > 900 for replies in turns)
 
 
 async def salts(client: Client) -> None:
@@ -156,12 +175,27 @@ ROWS: list[Callable[[Client], Any]] = [
 ]
 
 
-@POLICIES
-async def test_a_cold_fleet_is_used_whole_and_warm_where_it_pays(policy: str) -> None:
-    async with live_fleet(
-        WORKERS,
-        worker_flags=("--enable-cache-report",),
-        gateway_flags=("--policy", policy, "--seed", "1"),
-    ) as fleet:
-        for number, row in enumerate(ROWS):
-            await row(Client(fleet, seed=number))
+@asynccontextmanager
+async def gateway(fleet: LiveFleet, policy: str) -> AsyncIterator[None]:
+    """Before workers that are cold."""
+    for worker in fleet.workers:
+        status, _, _ = await fleet.post("/flush_cache", {}, at=worker.http)
+        assert status == 200
+    await fleet.start_gateway("--policy", policy, "--seed", "1")
+    await fleet.ready_workers(WORKERS)
+    yield
+    assert fleet.gateway is not None
+    await fleet.gateway.stop(5.0)
+
+
+async def test_a_cold_fleet_is_used_whole_and_warm_where_it_pays() -> None:
+    async with empty_fleet() as fleet:
+        await asyncio.gather(*(fleet.add_worker("--enable-cache-report") for _ in range(WORKERS)))
+        for policy in POLICIES:
+            async with gateway(fleet, policy):
+                for number, row in enumerate(ROWS):
+                    try:
+                        await row(Client(fleet, seed=number))
+                    except AssertionError as failed:
+                        failed.add_note(f"{row.__name__} under {policy}")
+                        raise
