@@ -1,5 +1,6 @@
 """A switchback over a fleet in virtual time: the records it leaves are those of a live one."""
 
+import math
 import random
 from collections import deque
 from dataclasses import dataclass
@@ -52,11 +53,20 @@ class Switchback:
     """Built for one run: `lead_in_s` under arm A, then the blocks of the declared schedule.
 
     A held request waits in a line without a bound: the trace is finite, and nobody leaves.
+    Nobody sends anything from `sends_until_s` on, counted from the beginning of the lead-in.
     """
 
     def __init__(
-        self, plant: Plant, declared: Declaration, policy_of: PolicyOf, seed: int, lead_in_s: float
+        self,
+        plant: Plant,
+        declared: Declaration,
+        policy_of: PolicyOf,
+        seed: int,
+        lead_in_s: float,
+        *,
+        sends_until_s: float = math.inf,
     ) -> None:
+        self._sends_until_s = sends_until_s
         self._timeline = Timeline()
         self._declared = declared
         self._policy_of = policy_of
@@ -184,6 +194,8 @@ class Switchback:
 
     def _arrive(self, client: Client, turn: int) -> None:
         now = self._timeline.now()
+        if now >= self._sends_until_s:
+            return
         job = Job(
             client.requests[turn],
             self._numbers,

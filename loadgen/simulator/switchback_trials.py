@@ -14,40 +14,13 @@ from radixgate.analysis.experiments.metrics import METRICS
 from radixgate.analysis.experiments.naive import welch_on_requests
 from radixgate.analysis.experiments.randomisation import paired_test
 from radixgate.analysis.experiments.records import Arm, Declaration, Record, RequestLine
-from radixgate.loadgen.simulator.engine_model import EngineModel
-from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, sessions_for
-from radixgate.loadgen.simulator.switchback import Plant, Switchback
+from radixgate.loadgen.simulator.switchback import Switchback
+from radixgate.loadgen.simulator.switchback_scenes import CROWD, SESSIONS, Scene
 from radixgate.loadgen.simulator.switched_gateway import PolicyOf
-from radixgate.loadgen.simulator.workload import Workload
 from radixgate.policies.base import Policy
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 from radixgate.policies.round_robin import RoundRobin
 
-BLOCK_SIZE = 256
-PLANT = Plant(
-    workers=4,
-    kv_blocks=420,
-    believed_blocks=440,
-    block_size=BLOCK_SIZE,
-    engine=EngineModel(
-        step_s=0.020,
-        prefill_token_s=1 / 8_000,
-        decode_row_s=0.0005,
-        context_token_s=20e-9,
-        chunk_tokens=2_048,
-    ),
-)
-TRAFFIC = PrefixTraffic(
-    sessions_per_s=1.6,
-    groups=40,
-    zipf=0.9,
-    prefix_blocks=12,
-    turns=3.0,
-    turn_blocks=2,
-    output_tokens=300,
-    think_s=5.0,
-    block_size=BLOCK_SIZE,
-)
 PRIMARY = ("ttft_mean", "ttft_p95", "e2e_mean", "hit_rate")
 
 
@@ -58,8 +31,7 @@ class PolicyPair:
     name: str
     a: Arm
     b: Arm
-    # Of the usual sessions a second: each of the two must have a steady state to be compared in.
-    pace: float = 1.0
+    scene: Scene = SESSIONS
 
     def alike(self, which: int) -> "PolicyPair":
         """The same policy under both names: of A for an even number, of B for an odd one."""
@@ -75,13 +47,16 @@ def _threshold(requests: int) -> Arm:
     return Arm(f"cache_aware_{requests}", "cache_aware", {"balance_abs_threshold": requests})
 
 
+_ROUND_ROBIN = Arm("round_robin", "round_robin")
 PAIRS: Mapping[str, PolicyPair] = {
     pair.name: pair
     for pair in (
-        PolicyPair("round_robin", Arm("round_robin", "round_robin"), _threshold(64), pace=0.75),
+        # At the full pace round robin has no steady state to be compared in.
+        PolicyPair("round_robin", _ROUND_ROBIN, _threshold(64), SESSIONS.paced(0.75)),
         PolicyPair("threshold", _threshold(64), _threshold(4)),
     )
 }
+CROWDED = PolicyPair("round_robin in a crowd", _ROUND_ROBIN, _threshold(64), CROWD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +75,7 @@ def lived(
     """The records of one switchback; another seed is other traffic and another schedule."""
     declared = _declared(pair, design, pairs, seed)
     seconds = lead_in_s + 2 * pairs * design.block_s
-    traffic = _traffic(pair, seconds, seed)
-    return Switchback(PLANT, declared, _maker(pair), seed, lead_in_s).run(traffic)
+    return _run(pair, declared, seed, lead_in_s, seconds)
 
 
 def alone(
@@ -109,10 +83,9 @@ def alone(
 ) -> list[RequestLine]:
     """The requests of the same traffic with one arm all the time: the truth of that arm."""
     first, second = (pair.a, pair.b) if which == pair.a.name else (pair.b, pair.a)
-    only = PolicyPair(pair.name, first, second, pair.pace)
+    only = PolicyPair(pair.name, first, second, pair.scene)
     declared = _declared(only, Design(0.0, 0.0), 0, seed)
-    traffic = _traffic(pair, lead_in_s + seconds, seed)
-    records = Switchback(PLANT, declared, _maker(only), seed, lead_in_s).run(traffic)
+    records = _run(only, declared, seed, lead_in_s, lead_in_s + seconds)
     # Sessions go on for a while after the last has begun, with less and less beside them.
     return [r for r in records if isinstance(r, RequestLine) and r.t_dispatch_s < seconds]
 
@@ -203,9 +176,15 @@ def _with_effect(pair: Pair, factor: float, rng: random.Random) -> Pair:
     return Pair(pair.number, pair.a, replace(pair.b, requests=requests))
 
 
-def _traffic(pair: PolicyPair, seconds: float, seed: int) -> Workload:
-    paced = replace(TRAFFIC, sessions_per_s=pair.pace * TRAFFIC.sessions_per_s)
-    return sessions_for(paced, seconds, random.Random(f"{seed}/traffic"))
+def _run(
+    pair: PolicyPair, declared: Declaration, seed: int, lead_in_s: float, seconds: float
+) -> list[Record]:
+    # A crowd would go on for as long as it is answered; sessions that have come play to their end.
+    until_s = math.inf if pair.scene.users is None else seconds
+    switchback = Switchback(
+        pair.scene.plant, declared, _maker(pair), seed, lead_in_s, sends_until_s=until_s
+    )
+    return switchback.run(pair.scene.workload(seconds, seed))
 
 
 def _declared(pair: PolicyPair, design: Design, pairs: int, seed: int) -> Declaration:

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from radixgate.analysis.experiments.records import (
     Record,
     RequestLine,
 )
-from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, sessions_for
+from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, crowd_for, sessions_for
 from radixgate.loadgen.simulator.switchback import Plant, Switchback
 from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.policies.base import Policy
@@ -48,6 +49,7 @@ DECLARED = Declaration(
 )
 
 
+ALONE = msgspec.structs.replace(DECLARED, pairs=0, block_s=0.0, washout_s=0.0)
 MOMENTS = ("holding", "drained", "capped", "reset", "began", "washed_out", "ended")
 
 
@@ -83,6 +85,28 @@ def test_traffic_is_as_asked_for() -> None:
             assert list(after.ids[: len(before.ids)]) == list(before.ids)
             assert len(after.ids) > len(before.ids)
             assert after.input_tokens // BLOCK == len(after.ids)
+
+
+def test_a_crowd_has_as_many_users_as_asked_for_and_none_runs_out_of_sessions() -> None:
+    crowd = crowd_for(TRAFFIC, 30, 200.0, random.Random(1))
+    assert len(crowd.clients) == 30
+    assert all(0.0 <= client.starts_s < TRAFFIC.think_s for client in crowd.clients)
+    for client in crowd.clients:
+        assert sum(request.think_s for request in client.requests) >= 200.0
+        assert client.requests[0].turn == 0
+        assert all(request.think_s > 0.0 for request in client.requests)
+    named = [request.session for client in crowd.clients for request in client.requests]
+    turns = [request.turn for client in crowd.clients for request in client.requests]
+    assert len(set(zip(named, turns, strict=True))) == len(named)
+    assert len(named) / len(set(named)) == pytest.approx(TRAFFIC.turns, rel=0.06)
+
+
+def test_nobody_sends_once_the_time_has_come() -> None:
+    two = [request(600), replace(request(600, first=9), think_s=30.0)]
+    crowd = Workload([Client(1.0, two), Client(50.0, [request(600)])])
+    records = Switchback(PLANT, ALONE, policy_of, 1, 0.0, sends_until_s=20.0).run(crowd)
+    assert [round(line.t_dispatch_s) for line in lines(records)] == [1]
+    assert len(lines(Switchback(PLANT, ALONE, policy_of, 1, 0.0).run(crowd))) == 3
 
 
 def test_its_records_are_those_of_a_sound_experiment() -> None:

@@ -8,6 +8,7 @@ from scipy import stats
 from radixgate.analysis.experiments.blocks import log_of
 from radixgate.analysis.experiments.findings import findings_of
 from radixgate.loadgen.simulator.switchback_trials import (
+    CROWDED,
     PAIRS,
     Design,
     estimated_effect,
@@ -51,3 +52,18 @@ def test_the_effect_is_found_and_without_a_reset_it_is_not() -> None:
     assert off[1] < off[0] - 0.05
     assert findings_of(log_of(sound)).valid
     assert "the mirror was not reset" in " ".join(findings_of(log_of(shared)).warnings)
+
+
+@pytest.mark.slow
+def test_a_backlog_that_outlives_the_washout_is_what_the_hold_is_for() -> None:
+    seconds, lead_in_s, seed = 1_200.0, 600.0, 100
+    a, b = true_effect(CROWDED, seconds, seed, lead_in_s)
+    assert a > 60  # seconds: most of the 400 users wait
+    assert b < 10
+    held = lived(CROWDED, Design(300.0, 30.0, hold_cap_s=120.0), 2, seed, lead_in_s)
+    not_held = lived(CROWDED, Design(300.0, 30.0, hold_cap_s=0.0), 2, seed, lead_in_s)
+    effect = b - a
+    off = [(estimated_effect(records) - effect) / effect for records in (held, not_held)]
+    assert abs(off[0]) < 0.10
+    # B's first requests wait behind A's backlog, so that B seems to gain less than it does.
+    assert off[1] < -0.10
