@@ -7,8 +7,10 @@ import msgspec
 
 # Enough to tell a share of one in sixteen from chance; a look at all of them takes 10 us.
 REMEMBERED = 128
-# Beginnings that were asked for and are counted along; each costs 0.05 us a prompt.
-WATCHED = 16
+# Depths at which it was asked for beginnings, which are counted along since then: each costs 0.1 us
+# a prompt, and how many beginnings of one depth there are costs nothing.
+WATCHED_DEPTHS = 8
+WATCHED_OF_A_DEPTH = 64
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
@@ -30,14 +32,14 @@ class RecentPrompts:
         self._prompts: dict[tuple[int, int], Prompt] = {}
         self._marks: dict[int, list[int]] = {}  # last id -> marks of the prompts that end there
         self._lengths: Counter[int] = Counter()  # in blocks -> prompts; none of zero
-        # By depth and the id there, how many prompts begin so; the first asked for is forgotten
-        # first. What many prompts begin with is asked for with each of them.
-        self._alike: dict[tuple[int, int], int] = {}
+        # By depth and the id there, how many prompts begin so. What many prompts begin with is
+        # asked for with each of them.
+        self._alike: dict[int, dict[int, int]] = {}
 
     def add(self, prompt: Prompt) -> None:
         """Remember it, in place of the prompt that it continues.
 
-        O(different lengths + watched beginnings).
+        O(different lengths + watched depths).
         """
         if not prompt.ids:
             return
@@ -93,7 +95,8 @@ class RecentPrompts:
         if not 0 < depth <= len(prompt.ids):
             return 0.0
         ids, marks, own = prompt.ids, self._marks, len(prompt.ids)
-        alike = self._alike.get((depth, ids[depth - 1]))
+        watched = self._alike.get(depth)
+        alike = None if watched is None else watched.get(ids[depth - 1])
         if alike is None:
             alike = self._look(depth, ids[depth - 1])
         # What it continues is its own: by length, how many there are.
@@ -105,13 +108,19 @@ class RecentPrompts:
     def _look(self, depth: int, end: int) -> int:
         """How many prompts begin so, and keep count from now on."""
         begins = [one.ids[depth - 1] for one in self._prompts.values() if len(one.ids) >= depth]
-        if len(self._alike) >= WATCHED:
-            del self._alike[next(iter(self._alike))]
-        self._alike[depth, end] = count = begins.count(end)
+        watched = self._alike.get(depth)
+        if watched is None:
+            if len(self._alike) >= WATCHED_DEPTHS:
+                del self._alike[next(iter(self._alike))]
+            watched = self._alike[depth] = {}
+        elif len(watched) >= WATCHED_OF_A_DEPTH:
+            watched.clear()
+        watched[end] = count = begins.count(end)
         return count
 
     def _count(self, ids: Sequence[int], change: int) -> None:
         """A prompt has come, or gone."""
-        alike, own = self._alike, len(ids)
-        for place in [at for at in alike if at[0] <= own and ids[at[0] - 1] == at[1]]:
-            alike[place] += change
+        own = len(ids)
+        for depth, watched in self._alike.items():
+            if depth <= own and ids[depth - 1] in watched:
+                watched[ids[depth - 1]] += change

@@ -4,12 +4,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from radixgate.radix_mirror.block_masks import BlockMasks
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """Who used a prompt's blocks, from `start` on, before this prompt came."""
+class Earlier(msgspec.Struct, frozen=True, gc=False):
+    """Who used a prompt's blocks, from `start` on, before this prompt came. A Struct: several are
+    made for every request."""
 
     start: int
     at: float
@@ -51,9 +53,11 @@ class _Worker:
     runs: OrderedDict[_Run, None]
 
     def known(self, ids: Sequence[int]) -> int:
-        """How many leading blocks are held. O(log blocks)."""
+        """How many leading blocks are held. O(log blocks), O(1) if all are."""
         run_of = self.run_of
         low, high = 0, len(ids)
+        if high and ids[-1] in run_of:
+            return high
         while low < high:
             middle = (low + high) // 2
             if ids[middle] in run_of:

@@ -206,7 +206,8 @@ class RadixMirror:
         now = self._clock.now()
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)
-            self._keep_to_budget()
+            if visit.known < len(ids):
+                self._keep_to_budget()
             return Placement(worker_id, Visiting(self._approximate, visit))
         claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids))
         self._deadlines.set(claim, now + keep_s)

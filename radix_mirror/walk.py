@@ -34,9 +34,14 @@ def falls(tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> Falls:
 def falls_without_holes(held: Lookup, alive: int, ids: Sequence[int]) -> Falls:
     """The same where nothing is reported or claimed: a worker holds a beginning of the prompt.
 
-    O(depths that differ x log blocks).
+    O(depths that differ x log blocks), O(1) where each holds all of it or nothing.
     """
+    whole = held(ids[-1], 0) & alive if ids else 0
+    alive ^= whole
     depth, found = 0, []
+    if alive and ids and not held(ids[0], 0) & alive:
+        found.append((0, alive))
+        alive = 0
     while alive:
         low, high = depth, len(ids)
         while low < high:
@@ -49,4 +54,6 @@ def falls_without_holes(held: Lookup, alive: int, ids: Sequence[int]) -> Falls:
         left = alive & held(ids[depth], 0) if depth < len(ids) else 0
         found.append((depth, alive ^ left))
         alive = left
+    if whole:
+        found.append((len(ids), whole))
     return found

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from radixgate.fleet.recent_prompts import REMEMBERED, WATCHED, Prompt, RecentPrompts
+from radixgate.fleet import recent_prompts
+from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
 
 
 def continues(prompt: Prompt, older: Prompt) -> bool:
@@ -47,11 +48,13 @@ def some_prompt(rng: random.Random, branches: int) -> Prompt:
 
 
 @pytest.mark.parametrize("branches", [2, 3, 5])
-def test_shares_are_those_of_the_rule(branches: int) -> None:
+def test_shares_are_those_of_the_rule(branches: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_prompts, "WATCHED_DEPTHS", 5)
+    monkeypatch.setattr(recent_prompts, "WATCHED_OF_A_DEPTH", 6)
     rng = random.Random(branches)
     recent, rule = RecentPrompts(), ByRule()
     # Asked for so often that they are counted along, until too many others are.
-    popular = [some_prompt(rng, branches) for _ in range(WATCHED // 2)]
+    popular = [some_prompt(rng, branches) for _ in range(8)]
     for step in range(800):
         prompt, depth = some_prompt(rng, branches), rng.randint(0, 8)
         asked = [(one, (step // 40 + place) % 4 + 1) for place, one in enumerate(popular)]
@@ -62,4 +65,5 @@ def test_shares_are_those_of_the_rule(branches: int) -> None:
             rule.prompts.clear()
         recent.add(prompt)
         rule.add(prompt)
-        assert len(recent._alike) <= WATCHED
+        assert len(recent._alike) <= 5
+        assert all(len(ends) <= 6 for ends in recent._alike.values())
