@@ -66,7 +66,7 @@ def test_the_choice_is_a_candidate_and_can_be_explained(
 
 @every_policy
 def test_no_candidate_is_an_error_the_client_may_retry(make: Maker) -> None:
-    with pytest.raises(NoWorkerAvailable) as raised:
+    with pytest.raises(NoWorkerAvailable, match=r"^no worker can be chosen$") as raised:
         make(1).choose(PROMPT, columns(0))
     assert raised.value.status == 503
 

@@ -32,6 +32,7 @@ def test_p03_misses_on_an_idle_fleet_spread_evenly() -> None:
         pytest.param([9, 0], B, "imbalance", id="nine-to-none"),
         pytest.param([8, 0], A, "hit", id="eight-is-not-more-than-eight"),
         pytest.param([20, 15], A, "hit", id="a-difference-of-five"),
+        pytest.param([9, 4], A, "hit", id="twice-as-many-but-five-more"),
         pytest.param([20, 10], B, "imbalance", id="ten-more-and-twice-as-many"),
         pytest.param([28, 19], A, "hit", id="nine-more-but-not-half-as-many-again"),
     ],

@@ -5,15 +5,23 @@ import random
 import pytest
 
 from clocks import FakeClock
+from radixgate.cli import ENTRIES
+from radixgate.configs.load import load
 from radixgate.errors import ConfigError
 from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.policies.kv_cost import KvCostConfig
+from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import (
     DEFAULT_POLICY,
     POLICIES,
     PolicyConfigs,
     check_thresholds,
+    effective_policy,
     make_policy,
 )
+from radixgate.policies.settings import policy_configs
+from radixgate.policies.slo import SloConfig
+from radixgate.policies.sticky import StickyConfig
 
 
 def test_sglangs_four_names_exist() -> None:
@@ -30,6 +38,33 @@ def test_thresholds_without_the_rule_they_belong_to_are_refused() -> None:
     check_thresholds("kv_cost", PolicyConfigs())
 
 
+def test_an_slo_means_the_policy_that_keeps_it() -> None:
+    slo = PolicyConfigs(slo=SloConfig(ttft_slo=0.5))
+    assert effective_policy("kv_cost", slo) == effective_policy("kv_cost_slo", slo) == "kv_cost_slo"
+    assert effective_policy("sticky", PolicyConfigs()) == "sticky"
+    with pytest.raises(ConfigError, match="the policy is sticky: give --policy kv_cost_slo"):
+        effective_policy("sticky", slo)
+
+
+def test_who_asks_for_a_policy_is_told_of_settings_of_another() -> None:
+    configs = PolicyConfigs(cache_aware=CacheAwareConfig(balance_abs_threshold=8))
+    with pytest.raises(ConfigError, match="the policy is kv_cost: give --policy cache_aware"):
+        effective_policy("kv_cost", configs)
+
+
 def test_a_misspelt_name_is_told_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'cache_aware'"):
         make_policy("cache-aware", FakeClock(), random.Random(1))
+    with pytest.raises(ConfigError, match=r"no policy is called 'xyz'; there are [a-z_, ]+$"):
+        make_policy("xyz", FakeClock(), random.Random(1))
+
+
+def test_what_a_command_is_told_reaches_the_policies() -> None:
+    words = ["--cache-threshold", "0.5", "--prefix-hash-tokens", "64", "--sticky-sessions", "7"]
+    words += ["--ttft-slo", "0.5", "--kv-cost-pressure-s", "4.5"]
+    configs = policy_configs(load(ENTRIES["simulate"].command, words, environ={}))
+    assert configs.cache_aware == CacheAwareConfig(cache_threshold=0.5)
+    assert configs.prefix_hash == PrefixHashConfig(prefix_hash_tokens=64)
+    assert configs.sticky == StickyConfig(sticky_sessions=7)
+    assert configs.slo == SloConfig(ttft_slo=0.5)
+    assert configs.kv_cost == KvCostConfig(kv_cost_pressure_s=4.5)

@@ -30,12 +30,12 @@ Install = Callable[..., None]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a package where Python finds it, with its entry points."""
 
-    def put(package: str, names: dict[str, str], **modules: str) -> None:
+    def put(package: str, names: dict[str, str], group: str = GROUP, **modules: str) -> None:
         root = tmp_path / package
         info = root / f"{package}-1.0.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        lines = [f"[{GROUP}]", *(f"{name} = {value}" for name, value in names.items())]
+        lines = [f"[{group}]", *(f"{name} = {value}" for name, value in names.items())]
         (info / "entry_points.txt").write_text("\n".join(lines))
         for name, text in modules.items():
             (root / f"{name}.py").write_text(text)
@@ -91,7 +91,8 @@ LOCKED = NOBODY.replace("): ...", "): self.lock = __import__('threading').Lock()
         pytest.param("", "cannot be loaded: AttributeError", id="no-such-attribute"),
         pytest.param(NEEDS_MORE, r"cannot be made by \(clock, rng\): TypeError", id="arguments"),
         pytest.param(NO_CHOICE, "does not choose among two idle workers: Attribute", id="choose"),
-        pytest.param(NOBODY, "chose candidate 7 of 2", id="nobody"),
+        pytest.param(NOBODY, "the policy 'sad' chose candidate 7 of 2", id="nobody"),
+        pytest.param(NOBODY.replace("7", "2"), "chose candidate 2 of 2", id="one-too-far"),
         pytest.param(LOCKED, "cannot be copied", id="one-of-a-kind"),
     ],
 )
@@ -103,6 +104,37 @@ def test_what_goes_wrong_is_said_with_the_package_at_the_start(
     with pytest.raises(ConfigError, match=said) as caught:
         make_policy("sad", FakeClock(), random.Random(1))
     assert f"the policy 'sad' of sad-package ({module}:P)" in caught.value.message
+
+
+CURIOUS = """
+from radixgate.policies.base import Choice
+
+class P:
+    def __init__(self, clock, rng):
+        self.seen = []
+
+    def choose(self, request, candidates):
+        told = (candidates.running, candidates.waiting, candidates.queued_uncached_tokens)
+        told += (candidates.queued_elsewhere, candidates.kv_share_used)
+        told += (candidates.prefill_tokens_per_s,)
+        ours = (candidates.requests_in_flight, candidates.uncached_tokens_in_flight)
+        assert [len(column) for column in told] == [len(candidates)] * 6
+        assert [sum(column) for column in (*ours, candidates.read_cached_tokens())] == [0, 0, 0]
+        assert all(worker is None for column in told for worker in column)
+        assert request.prompt_tokens == 100
+        return Choice(len({*candidates.ids}) - 1, "last", list)
+"""
+
+
+def test_what_it_is_tried_on_is_two_idle_workers_of_which_nothing_is_told(install: Install) -> None:
+    install("curious-package", {"curious": "curious_module:P"}, curious_module=CURIOUS)
+    make_policy("curious", FakeClock(), random.Random(1))
+
+
+def test_what_is_offered_for_another_purpose_is_no_policy(install: Install) -> None:
+    install("a-tool", {"clever": "nowhere:P"}, group="console_scripts")
+    with pytest.raises(ConfigError, match="no policy is called 'clever'"):
+        make_policy("clever", FakeClock(), random.Random(1))
 
 
 def test_two_packages_with_one_name_are_both_named(install: Install) -> None:
