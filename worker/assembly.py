@@ -16,6 +16,8 @@ from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.pages import PagePool
 from radixgate.worker.passes import Here, Line, Passes
 from radixgate.worker.pipeline import Pipeline
+from radixgate.worker.prefill_pace import PrefillPace
+from radixgate.worker.prompt_budget import PromptBudget
 from radixgate.worker.radix_cache import RadixCache
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.scheduler import Scheduler
@@ -33,9 +35,10 @@ def build_core(
     tokenizer: Tokenizer | None,
     processors: ProcessorFactory = standard_processors,
     line: Line | None = None,
+    even_context: int | None = None,
 ) -> EngineCore:
     """The engine without thread and weights: whatever `runner` runs, in `line`; None: in the
-    thread that steps."""
+    thread that steps. `even_context` of the model; None: where a token stands does not matter."""
     changes = KvChanges(enabled=not config.disable_radix_cache)
     pool = PagePool(limits.pool_tokens // config.page_size)
     cache = RadixCache(
@@ -49,10 +52,13 @@ def build_core(
     memory = KvMemory(pool, cache, config.page_size, copies_pages=runner.copies_pages)
     rng = random.Random(config.random_seed)
     reserve = DecodeReserve(config.schedule_conservativeness)
+    slo_ms = config.itl_slo
+    pace = None if slo_ms is None else PrefillPace(slo_ms / 1000.0, even_context)
+    budget = PromptBudget(config, pace)
     return EngineCore(
         config,
         intake=Intake(limits, tokenizer, processors, clock, rng),
-        scheduler=Scheduler(config, memory, _waiting_queue(config, memory, rng), reserve),
+        scheduler=Scheduler(config, memory, _waiting_queue(config, memory, rng), reserve, budget),
         memory=memory,
         changes=changes,
         pipeline=Pipeline(

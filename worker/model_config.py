@@ -70,6 +70,13 @@ class ModelConfig:
         return self.kv_heads * self.head_dim
 
     @property
+    def even_context(self) -> int:
+        """Tokens before it from which on a token takes more operations to attend them than for all
+        products with weights, the output head aside."""
+        qkv_and_output = self.hidden_size * (2 * self.q_size + 2 * self.kv_size)
+        return (qkv_and_output + 3 * self.hidden_size * self.intermediate_size) // (2 * self.q_size)
+
+    @property
     def kv_elements_per_token(self) -> int:
         """Elements of one token's keys and values in all layers together."""
         return 2 * self.layers * self.kv_size

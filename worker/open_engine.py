@@ -61,6 +61,7 @@ def open_engine(
         tokenizer=Tokenizer.from_bundle(model.tokenizer_bundle),
         processors=processors,
         line=line,
+        even_context=model.config.even_context,
     )
     return Engine(core, clock, threads=threads, line=line)
 

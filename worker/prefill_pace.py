@@ -2,6 +2,7 @@
 
 import statistics
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 LEAST_CHUNK: Final = 4  # tokens; for fewer a step costs nearly as much
@@ -23,52 +24,60 @@ class PrefillPace:
     both alike, so that what is foretold for steps of this size comes true, whichever was wrong.
     """
 
-    def __init__(self, slo_s: float) -> None:
+    def __init__(self, slo_s: float, even_context: int | None = None) -> None:
+        """A token costs twice as much after `even_context` tokens as at the beginning, and so on
+        in a straight line; None: the same everywhere."""
         self._slo_s = slo_s
+        self._per_context = 0.0 if even_context is None else 1.0 / even_context
         self._decode_s: float | None = None  # of a step that only decodes; None: none yet
-        self._token_s: float | None = None  # that a prompt token adds to it; None: not measured yet
-        self._alone_s: float | None = None  # of a prompt token where nobody decodes; None: none yet
+        # What a prompt's first token adds to it, and what it takes by itself; None: not measured.
+        self._token_s: float | None = None
+        self._alone_s: float | None = None
         # What recent steps took over what was foretold: those that only decoded, and the mixed.
         self._decoding: deque[float] = deque(maxlen=_HEARD)
         self._mixed: deque[float] = deque(maxlen=_HEARD)
 
-    def tokens(self) -> int:
-        """Prompt tokens for a step in which somebody decodes; LEAST_CHUNK at least."""
+    def tokens(self, start: int) -> int:
+        """Tokens from this one of a prompt on for a step in which somebody decodes; LEAST_CHUNK at
+        least."""
         token_s = self._alone_s if self._token_s is None else self._token_s
         if token_s is None:
             return LEAST_CHUNK
         decode_s = self._decode_s or 0.0
         room_s = max(self._slo_s - decode_s, _LEAST_SHARE * decode_s)
-        return max(LEAST_CHUNK, int(room_s / token_s))
+        return max(LEAST_CHUNK, int(room_s / (token_s * self._weight(start))))
 
-    def stepped(self, prefill: int, seconds: float, *, decodes: bool) -> None:
-        """A step with so many tokens of prompts took so long; `decodes`: somebody else decoded.
-
-        One that took no time teaches nothing.
-        """
+    def stepped(self, prefill: Iterable[tuple[int, int]], seconds: float, *, decodes: bool) -> None:
+        """A step took so long; `prefill`: where each chunk of a prompt began, and its tokens;
+        `decodes`: somebody else decoded. One that took no time teaches nothing."""
         if seconds <= 0.0:
             return
-        if not prefill:
+        work = sum(count * self._weight(start) for start, count in prefill)
+        if not work:
             self._decode_s = self._decoded(seconds)
         elif decodes:
-            self._learn_from_mixed(prefill, seconds)
+            self._learn_from_mixed(work, seconds)
         else:
             # In large chunks a token costs less than beside decoding: good for a first guess only.
-            own_s = seconds / prefill
+            own_s = seconds / work
             old_s = own_s if self._alone_s is None else self._alone_s
             self._alone_s = old_s + _WEIGHT * (own_s - old_s)
+
+    def _weight(self, start: int) -> float:
+        """What a token costs there, in first tokens of a prompt."""
+        return 1.0 + start * self._per_context
 
     def _decoded(self, seconds: float) -> float:
         if self._decode_s is None:
             return seconds
         return self._decode_s * _correction(self._decoding, seconds / self._decode_s)
 
-    def _learn_from_mixed(self, prefill: int, seconds: float) -> None:
+    def _learn_from_mixed(self, work: float, seconds: float) -> None:
         decode_s = self._decode_s or 0.0
         token_s = self._alone_s if self._token_s is None else self._token_s
         if token_s is None:
-            token_s = seconds / prefill
-        by = _correction(self._mixed, seconds / (decode_s + token_s * prefill))
+            token_s = seconds / work
+        by = _correction(self._mixed, seconds / (decode_s + token_s * work))
         self._token_s = token_s * by
         if self._decode_s is not None:
             self._decode_s *= by

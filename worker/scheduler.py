@@ -7,7 +7,7 @@ from radixgate.worker.coming import ComingPrefixes
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.outbox import Sink
-from radixgate.worker.prefill_pace import LEAST_CHUNK, PrefillPace
+from radixgate.worker.prompt_budget import PromptBudget
 from radixgate.worker.reserve import DecodeReserve
 from radixgate.worker.sequence import Phase, TokenSequence
 from radixgate.worker.waiting import WaitingQueue
@@ -36,7 +36,12 @@ class Scheduler:
     """
 
     def __init__(
-        self, config: EngineConfig, memory: KvMemory, waiting: WaitingQueue, reserve: DecodeReserve
+        self,
+        config: EngineConfig,
+        memory: KvMemory,
+        waiting: WaitingQueue,
+        reserve: DecodeReserve,
+        budget: PromptBudget,
     ) -> None:
         self.running: list[TokenSequence] = []  # in order of admission
         self.waiting = waiting
@@ -47,12 +52,7 @@ class Scheduler:
         self._memory = memory
         self._coming = ComingPrefixes(memory, shared=not config.disable_radix_cache)
         self._reserve = reserve
-        self._chunk = config.chunked_prefill_size
-        self._max_prefill = config.max_prefill_tokens
-        self._pace = None if config.itl_slo is None else PrefillPace(config.itl_slo / 1000.0)
-        page = memory.page_size
-        # Whoever runs out of budget stops at a multiple of so many tokens.
-        self._grain, self._least_chunk = (page, page) if self._pace is None else (1, LEAST_CHUNK)
+        self._budget = budget
         self._max_running = config.max_running_requests
 
     # ------------------------------------------------------------------ comings and goings
@@ -98,7 +98,7 @@ class Scheduler:
         self._coming.look_ahead(self.running)
         while True:
             chunks = self._decode_rows()
-            budget = self._prefill_budget(len(chunks))
+            budget = self._budget.tokens(len(chunks), self._next_start)
             for sequence in self.running:
                 if sequence.prefilling:
                     budget -= self._add_prefill(chunks, sequence, budget)
@@ -124,10 +124,7 @@ class Scheduler:
 
     def took(self, chunks: Sequence[Chunk], seconds: float) -> None:
         """The step with these chunks took so long."""
-        if self._pace is not None:
-            prefill = sum(chunk.count for chunk in chunks if chunk.prefill)
-            decodes = any(not chunk.prefill for chunk in chunks)
-            self._pace.stepped(prefill, seconds, decodes=decodes)
+        self._budget.took(chunks, seconds)
 
     def check(self) -> None:
         self._memory.check(self.running)
@@ -192,14 +189,12 @@ class Scheduler:
 
     # ------------------------------------------------------------------ prompts
 
-    def _prefill_budget(self, decode_rows: int) -> int:
-        if self._chunk < 0:
-            return self._max_prefill
-        # However many decode, prompts go on by a page a step.
-        budget = max(self._memory.page_size, self._chunk - decode_rows)
-        if self._pace is not None and decode_rows:
-            budget = min(budget, self._pace.tokens())
-        return min(self._max_prefill, budget)
+    def _next_start(self) -> int:
+        """Where the first prompt of the next step goes on, or begins."""
+        for sequence in self.running:
+            if sequence.planned < sequence.prefill_end:
+                return sequence.planned
+        return next((self._memory.found(s).tokens for s in self.waiting.in_order(1)), 0)
 
     def _add_prefill(self, chunks: list[Chunk], sequence: TokenSequence, budget: int) -> int:
         """Append the sequence's next chunk if there is one; returns its tokens."""
@@ -209,12 +204,12 @@ class Scheduler:
         end = last
         if sequence.scores:
             budget = min(budget, self._scorable(chunks))
-        if self._chunk < 0 and not sequence.scores:
+        if self._budget.whole and not sequence.scores:
             alone = not any(chunk.prefill for chunk in chunks)
             if last - start > budget and not alone:
                 return 0
         elif last - start > budget:
-            end = (start + budget) // self._grain * self._grain
+            end = (start + budget) // self._budget.grain * self._budget.grain
         if end == last and emits and request.credit <= 0:
             page = self._memory.page_size
             end = (last - 1) // page * page
@@ -263,7 +258,7 @@ class Scheduler:
         return admitted
 
     def _room(self, budget: int) -> bool:
-        return budget >= self._least_chunk and len(self.running) < self._max_running
+        return budget >= self._budget.least and len(self.running) < self._max_running
 
     def _spare_pages(self, newcomer: TokenSequence) -> int:
         """Pages that the running ones are expected to need still, and the newcomer beyond its own.

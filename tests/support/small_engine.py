@@ -93,6 +93,7 @@ class SmallEngine:
         processors: ProcessorFactory = standard_processors,
         runner: ModelRunner | None = None,
         line: Line | None = None,
+        even_context: int | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         small = Settings(
@@ -116,6 +117,7 @@ class SmallEngine:
             tokenizer=tokenizer,
             processors=processors,
             line=line,
+            even_context=even_context,
         )
         self.events: list[KvEvent] = []
         self.ended: dict[int, int] = defaultdict(int)  # how often a handle ended

@@ -113,3 +113,8 @@ def test_what_is_not_built_is_named_with_the_folder(keys: dict[str, object], nam
     with pytest.raises(ModelError, match=named) as refused:
         read("qwen2", **keys)
     assert str(FOLDER) in str(refused.value)
+
+
+def test_from_which_context_on_attention_takes_more_operations_than_the_weights() -> None:
+    """Of a token: 64 x (64 + 64 + 32 + 32) + 3 x 64 x 96; with each token before it 128."""
+    assert read("llama").even_context == 30_720 // 128

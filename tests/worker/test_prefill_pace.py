@@ -10,15 +10,28 @@ from radixgate.worker.config import EngineConfig
 from small_engine import Ear, SmallEngine
 
 
-def timed(engine: SmallEngine, clock: FakeClock, row_s: float, token_s: float) -> list[float]:
+def timed(
+    engine: SmallEngine,
+    clock: FakeClock,
+    row_s: float,
+    token_s: float,
+    even_context: float = float("inf"),
+) -> list[float]:
     """Passes take a time that grows with their rows; returns how long each takes."""
     took: list[float] = []
     forward = engine.model.forward
 
     def slow(batch: ForwardBatch, attention: AttentionBackend) -> object:
         decodes = sum(b - a == 1 for a, b in zip(batch.q_starts, batch.q_starts[1:], strict=False))
-        prefill = len(batch.token_ids) - decodes
-        took.append(row_s * (decodes > 0) + token_s * prefill)
+        chunks = [
+            (b - a, context - (b - a))
+            for a, b, context in zip(
+                batch.q_starts, batch.q_starts[1:], batch.context_lens, strict=False
+            )
+            if b - a > 1
+        ]
+        work = sum(count * (1 + start / even_context) for count, start in chunks)
+        took.append(row_s * (decodes > 0) + token_s * work)
         clock.advance(took[-1])
         return forward(batch, attention)
 
@@ -41,6 +54,23 @@ def test_a_prefill_beside_decoding_keeps_the_latency(slo_ms: float) -> None:
     engine.run_until(lambda: ear.finish(2) is not None)
     assert max(took) <= slo_ms / 1000.0 + 1e-9
     assert max(took) >= 0.7 * slo_ms / 1000.0, "it uses the room there is"
+
+
+def test_after_a_long_cached_prefix_the_first_chunk_keeps_the_latency_too() -> None:
+    clock = FakeClock()
+    engine = SmallEngine(
+        pages=600, chunked_prefill_size=512, itl_slo=50.0, clock=clock, even_context=100
+    )
+    took = timed(engine, clock, row_s=0.020, token_s=0.001, even_context=100)
+    ear, prefix = Ear(), [place % 60 for place in range(400)]
+    engine.submit(ear, 1, list(range(40)), max_tokens=200)
+    engine.submit(ear, 2, prefix, max_tokens=1)
+    engine.run_until(lambda: len(ear.ids(1)) == 5)
+    took.clear()
+    engine.submit(ear, 4, [*prefix, *[9] * 60], max_tokens=1)
+    engine.run_until(lambda: ear.finish(4) is not None)
+    assert ear.cached(4) == 400
+    assert max(took) <= 0.050 + 1e-9
 
 
 def test_with_nobody_decoding_chunks_are_whole() -> None:

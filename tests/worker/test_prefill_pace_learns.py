@@ -15,16 +15,16 @@ ROOM = 15  # tokens: (60 - 30) / 2
 
 def mixed(pace: PrefillPace, decode_s: float = DECODE_S, token_s: float = TOKEN_S) -> int:
     """A step as large as the pace allows; returns its tokens."""
-    tokens = pace.tokens()
-    pace.stepped(tokens, decode_s + token_s * tokens, decodes=True)
+    tokens = pace.tokens(0)
+    pace.stepped([(0, tokens)], decode_s + token_s * tokens, decodes=True)
     return tokens
 
 
 def guessing(decode_s: float, token_s: float) -> PrefillPace:
     """Has measured this, one step of each."""
     pace = PrefillPace(SLO_S)
-    pace.stepped(100, 100 * token_s, decodes=False)
-    pace.stepped(0, decode_s, decodes=True)
+    pace.stepped([(0, 100)], 100 * token_s, decodes=False)
+    pace.stepped([], decode_s, decodes=True)
     return pace
 
 
@@ -32,7 +32,7 @@ def settled() -> PrefillPace:
     pace = guessing(DECODE_S, TOKEN_S)
     for _ in range(10):
         mixed(pace)
-    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+    assert pace.tokens(0) == pytest.approx(ROOM, abs=1)
     return pace
 
 
@@ -54,26 +54,26 @@ def test_from_a_wrong_start_thirty_mixed_steps_lead_to_the_chunk_there_is_room_f
     pace = guessing(decode_s, token_s)
     for _ in range(30):
         mixed(pace)
-    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+    assert pace.tokens(0) == pytest.approx(ROOM, abs=1)
 
 
 def test_what_only_decodes_is_learnt_in_ten_steps() -> None:
     pace = guessing(DECODE_S * 4, TOKEN_S)
     for _ in range(10):
-        pace.stepped(0, DECODE_S, decodes=True)
-    assert pace.tokens() == pytest.approx(ROOM, abs=2)
+        pace.stepped([], DECODE_S, decodes=True)
+    assert pace.tokens(0) == pytest.approx(ROOM, abs=2)
 
 
 @pytest.mark.parametrize("hiccup", ["mixed", "decoding"])
 def test_one_step_of_ten_times_its_length_changes_nothing(hiccup: str) -> None:
     pace = settled()
-    before = pace.tokens()
+    before = pace.tokens(0)
     if hiccup == "mixed":
-        pace.stepped(before, 10 * SLO_S, decodes=True)
+        pace.stepped([(0, before)], 10 * SLO_S, decodes=True)
     else:
         for seconds in (DECODE_S, DECODE_S, 10 * DECODE_S, DECODE_S):
-            pace.stepped(0, seconds, decodes=True)
-    assert pace.tokens() == pytest.approx(before, abs=1)
+            pace.stepped([], seconds, decodes=True)
+    assert pace.tokens(0) == pytest.approx(before, abs=1)
     for _ in range(5):
         assert mixed(pace) == pytest.approx(before, abs=1)
 
@@ -107,36 +107,50 @@ def test_what_changes_while_a_prompt_is_computed_is_followed(
     for place in range(100):
         mixed(pace, *costs(place))
     decode_s, token_s = costs(100)
-    assert pace.tokens() == pytest.approx((SLO_S - decode_s) / token_s, abs=1)
+    assert pace.tokens(0) == pytest.approx((SLO_S - decode_s) / token_s, abs=1)
 
 
 def test_it_does_not_stay_at_the_least_once_there_is_room_again() -> None:
     pace = settled()
     for _ in range(50):
         mixed(pace, 4 * DECODE_S, 4 * TOKEN_S)  # a neighbour takes the machine
-    assert pace.tokens() == LEAST_CHUNK
+    assert pace.tokens(0) == LEAST_CHUNK
     for _ in range(20):
         mixed(pace)
-    assert pace.tokens() == pytest.approx(ROOM, abs=1)
+    assert pace.tokens(0) == pytest.approx(ROOM, abs=1)
 
 
 def test_where_the_slo_leaves_no_room_prompts_take_a_quarter_of_what_decoding_takes() -> None:
     pace = guessing(decode_s=0.200, token_s=TOKEN_S)
-    assert pace.tokens() == 25
+    assert pace.tokens(0) == 25
 
 
 def test_it_never_falls_below_the_least() -> None:
     rng, pace = Random(7), PrefillPace(SLO_S)
-    assert pace.tokens() == LEAST_CHUNK, "nothing has been measured"
+    assert pace.tokens(0) == LEAST_CHUNK, "nothing has been measured"
     for _ in range(2_000):
         seconds = 10 ** rng.uniform(-6.0, 2.0)
-        pace.stepped(rng.choice([0, pace.tokens()]), seconds, decodes=True)
-        assert pace.tokens() >= LEAST_CHUNK
+        pace.stepped(rng.choice([[], [(0, pace.tokens(0))]]), seconds, decodes=True)
+        assert pace.tokens(0) >= LEAST_CHUNK
 
 
 def test_a_clock_that_stands_still_teaches_nothing() -> None:
     pace = settled()
-    before = pace.tokens()
-    for prefill, decodes in ((0, True), (8, True), (8, False)):
-        pace.stepped(prefill, 0.0, decodes=decodes)
-    assert pace.tokens() == before
+    before = pace.tokens(0)
+    pace.stepped([], 0.0, decodes=True)
+    for decodes in (True, False):
+        pace.stepped([(0, 8)], 0.0, decodes=decodes)
+    assert pace.tokens(0) == before
+
+
+def test_what_is_learnt_at_the_beginning_of_a_prompt_holds_after_a_long_context() -> None:
+    pace = PrefillPace(SLO_S, even_context=2_000)
+    pace.stepped([(0, 100)], 100 * TOKEN_S, decodes=False)
+    pace.stepped([], DECODE_S, decodes=True)
+    assert [pace.tokens(start) for start in (0, 2_000, 4_000)] == [15, 7, 5]
+    for start in range(0, 2_000, 10):
+        tokens = pace.tokens(start)
+        pace.stepped(
+            [(start, tokens)], DECODE_S + TOKEN_S * tokens * (1 + start / 2_000), decodes=True
+        )
+    assert [pace.tokens(start) for start in (0, 2_000, 4_000)] == [15, 7, 5]
