@@ -1,12 +1,15 @@
 """Who is there, who can be chosen, and what the policy is shown."""
 
+from dataclasses import replace
+
 import pytest
 
-from books import MODEL, Books, ask, identity, report
+from books import KEY, MODEL, Books, ask, identity, ids_of, report
 from columns import PROMPT
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, WorkerFailed
-from radixgate.fleet.fleet import FleetConfig, LoadReport, MirrorKey, WorkerState
+from radixgate.fleet.fleet import Ask, FleetConfig, LoadReport, MirrorKey, WorkerState
 from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.radix_mirror.mirror import MirrorConfig
 
 OTHERS = [state for state in WorkerState if state is not WorkerState.READY]
 
@@ -47,7 +50,7 @@ def test_excluded_workers_are_not_chosen() -> None:
 
 
 def test_before_anyone_joined_a_retry_makes_sense() -> None:
-    with pytest.raises(NoWorkerAvailable, match="no worker has joined"):
+    with pytest.raises(NoWorkerAvailable, match=r"^no worker has joined yet$"):
         Books().lease("hello")
 
 
@@ -57,6 +60,7 @@ def test_an_unknown_model_is_told_those_there_are() -> None:
     with pytest.raises(UnknownModel, match="there are: big, toy") as raised:
         books.fleet.lease(ask("hello", model="small"))
     assert (raised.value.status, raised.value.param) == (404, "model")
+    assert raised.value.code == "model_not_found"
 
 
 @pytest.mark.parametrize("model", [None, ""])
@@ -111,6 +115,21 @@ def test_workers_of_one_model_may_cut_it_differently() -> None:
     assert list(policy.seen[0].read_cached_tokens()) == [0, 0]
 
 
+def test_what_is_cached_is_looked_up_in_each_worker_s_own_mirror() -> None:
+    policy = First()
+    books = Books("a", policy=policy)
+    twos = MirrorKey(MODEL, "tokens", 2)
+    books.fleet.admit(identity("b", key=twos))
+    books.fleet.set_state("b", WorkerState.READY)
+    books.warm("hello", "a")
+    mine, pairs = ids_of("hello"), ids_of("hello", block=2)
+    books.fleet.mirror_of("b").expect("b", pairs[:1], keep_s=60.0)
+    books.fleet.lease(Ask(MODEL, 5, {KEY: mine, twos: pairs}))
+    seen = policy.seen[0]
+    held = dict(zip(seen.ids, seen.read_cached_tokens(), strict=True))
+    assert held == {"a": 4, "b": 2}
+
+
 def test_the_policy_sees_own_counts_and_fresh_reports() -> None:
     policy = First()
     books = Books("a", policy=policy)
@@ -133,6 +152,48 @@ def test_the_policy_sees_own_counts_and_fresh_reports() -> None:
     assert (list(seen.running), list(seen.waiting)) == ([3], [2])
     assert list(seen.queued_uncached_tokens) == [700]
     assert list(seen.kv_share_used) == [0.25]
+    view = books.fleet.worker("a")
+    assert view is not None
+    assert view.report is not None
+    assert view.report.running == 3
+
+
+def test_times_and_speeds_that_are_reported_are_shown() -> None:
+    policy = First()
+    books = Books("a", policy=policy)
+    for total in (busy(0, 0), replace(busy(1.0, 4_000), decode_step_s=0.02)):
+        books.fleet.report_load("a", total)
+    books.lease("x")
+    assert list(policy.seen[0].read_decode_step_s()) == [0.02]
+    view = books.fleet.worker("a")
+    assert view is not None
+    assert view.prefill_tokens_per_s == 4_000
+    books.clock.advance(2.001)
+    books.lease("x")
+    assert list(policy.seen[1].read_decode_step_s()) == [None]
+
+
+def test_what_is_believed_is_bounded_as_configured() -> None:
+    config = FleetConfig(mirror=MirrorConfig(mirror_ttl_s=5.0))
+    books = Books("a", reports_kv=False, config=config)
+    books.warm("hello", "a")
+    books.clock.advance(4.9)
+    assert books.fleet.mirror_of("a").depths(ids_of("hello")) == {"a": 5}
+    books.clock.advance(0.2)
+    assert books.fleet.mirror_of("a").depths(ids_of("hello")) == {}
+
+
+@pytest.mark.parametrize(("reports_kv", "left"), [(True, {"a": 5}), (False, {})])
+def test_a_flush_is_believed_at_once_of_a_worker_that_does_not_report_it(
+    reports_kv: bool, left: dict[str, int]
+) -> None:
+    books = Books("a", "b", reports_kv=reports_kv)
+    books.warm("hello", "a")
+    books.warm("other", "b")
+    books.fleet.flushed("a")
+    books.fleet.flushed("nobody")
+    assert books.fleet.mirror_of("a").depths(ids_of("hello")) == left
+    assert books.fleet.mirror_of("b").depths(ids_of("other")) == {"b": 5}
 
 
 def test_a_report_older_than_two_seconds_is_no_report() -> None:

@@ -35,6 +35,10 @@ def test_byte_blocks_are_worth_their_share_of_the_prompt(depth: int, cached: int
     assert BYTES.cached_tokens([depth], 4, 256) == [cached]
 
 
+def test_the_only_token_of_a_prompt_is_never_cached() -> None:
+    assert BYTES.cached_tokens([1], 1, 1) == [0]
+
+
 def test_a_byte_prompt_without_blocks_is_cold() -> None:
     assert BYTES.cached_tokens([0, 0], 0, 40) == [0, 0]
 
@@ -45,6 +49,7 @@ def test_a_byte_prompt_without_blocks_is_cold() -> None:
         pytest.param(TOKENS, 47, 2, id="whole-pages"),
         pytest.param(TOKENS, 10_000, 6, id="no-more-than-there-are"),
         pytest.param(BYTES, 50, 3, id="by-share"),
+        pytest.param(BYTES, 40, 2, id="whole-blocks-by-share"),
         pytest.param(BYTES, 10_000, 6, id="no-more-by-share"),
     ],
 )

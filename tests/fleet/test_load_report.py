@@ -64,6 +64,13 @@ def speed_after(*totals: tuple[float, int]) -> float | None:
             [(0, 0), (0.4, 9_000), (0.8, 9_800), (1.4, 11_000)], 2_000, id="no-less-than-it"
         ),
         pytest.param([(5, 9_000), (0.1, 100), (0.6, 1_100)], 2_000, id="restarted"),
+        pytest.param([(0, 0), (0.01, 20)], 2_000, id="just-long-enough"),
+        pytest.param(
+            [(0, 0), (0.4, 9_000), (0.8, 9_800), (1.2, 12_000)], 10_000, id="not-yet-a-second"
+        ),
+        pytest.param(
+            [(0.5, 5_000_000), (1, 6_000_000)], 2_000_000, id="more-tokens-than-microseconds"
+        ),
     ],
 )
 def test_speed_is_tokens_over_the_last_busy_second(

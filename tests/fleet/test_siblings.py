@@ -8,7 +8,7 @@ import pytest
 from books import IDLE, KEY, ask, identity, ids_of
 from clocks import FakeClock
 from radixgate.fleet.fleet import Fleet, Lease, Outcome, WorkerState
-from radixgate.fleet.news import Ended, News, Outbox, Placed, Share
+from radixgate.fleet.news import MAX_WAITING_ENDS, Ended, News, Outbox, Placed, Share
 from radixgate.fleet.siblings import Siblings
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 
@@ -106,6 +106,29 @@ def test_without_reports_an_answered_prompt_stays_believed_everywhere() -> None:
     assert pair.two.depth("a", "x" * 100) == 100
 
 
+def test_a_reply_that_told_of_less_cached_than_believed_corrects_the_sibling_too() -> None:
+    pair = Pair(reports_kv=False)
+    for text, cached in (("o" * 50, 0), ("x" * 100, 0), ("x" * 100, 0)):
+        pair.clock.advance(1.0)
+        lease = pair.one.lease(text)
+        lease.first_output()
+        lease.close(Outcome.OK, cached)
+        pair.tell()
+    # x was evicted since it was answered, and with it what had been used before it.
+    assert pair.one.depth("a", "o" * 50) == pair.two.depth("a", "o" * 50) == 0
+    assert pair.one.depth("a", "x" * 100) == pair.two.depth("a", "x" * 100) == 100
+
+
+def test_a_late_word_of_the_dead_changes_nothing() -> None:
+    pair = Pair()
+    for text in ("x" * 100, "y" * 100):
+        pair.one.lease(text)
+    pair.tell()
+    pair.two.siblings.gone(1)
+    pair.two.siblings.hear(News([], [], [Ended(1, 1, False, None), Ended(1, 2, False, None)]))
+    assert [pair.two.depth("a", text) for text in ("x" * 100, "y" * 100)] == [100, 100]
+
+
 def test_a_dead_sibling_s_requests_count_no_more() -> None:
     pair = Pair()
     pair.one.lease("x" * 100)
@@ -201,12 +224,36 @@ def test_a_slow_reader_misses_the_oldest_placements_and_no_load() -> None:
     assert box.take() is None
 
 
+def test_what_fits_exactly_is_not_missed_before_and_after_it_was_taken() -> None:
+    box = Outbox(max_bytes=2 * (8 * 30 + 128))
+    for first in (0, 2):
+        box.place(placed(first, 30))
+        box.place(placed(first + 1, 30))
+        news = box.take()
+        assert news is not None
+        assert [one.number for one in news.placed] == [first, first + 1]
+    assert box.dropped == 0
+
+
 def test_one_placement_is_kept_however_long() -> None:
     box = Outbox(max_bytes=10)
     box.place(placed(1, 100))
+    box.place(placed(2, 100))
     news = box.take()
     assert news is not None
-    assert len(news.placed) == 1
+    assert [one.number for one in news.placed] == [2]
+
+
+def test_a_slow_reader_misses_the_oldest_ends() -> None:
+    box = Outbox()
+    box.end(Ended(1, 1, True, None))
+    later = Ended(1, 2, True, None)
+    for _ in range(MAX_WAITING_ENDS):
+        box.end(later)
+    news = box.take()
+    assert news is not None
+    assert len(news.ended) == MAX_WAITING_ENDS
+    assert news.ended[0] == later
 
 
 def test_what_waits_of_a_dead_process_is_dropped() -> None:
