@@ -110,6 +110,8 @@ def test_a_chain_of_ids_packs_and_unpacks() -> None:
     ids = [0, 1, 2**63, 2**64 - 1]
     assert list(unpacked(packed(ids))) == ids
     assert packed(()) == ""
+    with pytest.raises(ValueError, match="Only base64 data"):
+        unpacked("!" + packed(ids))
 
 
 def test_a_note_says_about_how_much_it_holds() -> None:

@@ -30,7 +30,10 @@ def test_the_mirror_holds_what_the_log_holds() -> None:
     follow(log, feed)
     assert mirror.depths(PROMPT) == {"a": 3}
     assert mirror.blocks_of("a").complete
-    assert feed.take(log.heartbeat()) is None
+    told = feed.updates
+    for _ in range(3):
+        assert feed.take(log.heartbeat()) is None
+    assert feed.updates == told + 3 > 4
 
 
 def test_resyncs_are_counted_by_cause() -> None:

@@ -8,6 +8,7 @@ import pytest
 from clocks import FakeClock
 from radixgate.proto.kv_events import Pending, Removed, Settled, Stored, Tier
 from radixgate.proto.kv_log import KvLog
+from radixgate.radix_mirror import kept as kept_file
 from radixgate.radix_mirror.feed import KvFeed
 from radixgate.radix_mirror.kept import KeptBlocks, read_kept, write_kept
 from radixgate.radix_mirror.mirror import RadixMirror
@@ -77,6 +78,16 @@ def test_no_file_is_an_empty_one_and_another_s_is_refused(tmp_path: Path) -> Non
     other.write_bytes(msgspec.msgpack.encode([2, []]))
     with pytest.raises(ValueError, match="of version 2, and 1 is read"):
         read_kept(other)
+
+
+def test_a_file_too_large_to_be_one_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_file, "_MOST_BYTES", 8)
+    large = tmp_path / "large"
+    large.write_bytes(bytes(9))
+    with pytest.raises(ValueError, match="9 bytes are more than such a file can have"):
+        read_kept(large)
 
 
 def test_it_is_believed_with_the_first_heartbeat_and_not_before() -> None:

@@ -6,7 +6,7 @@ from clocks import FakeClock
 from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror import reports
-from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
+from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror, WorkerBlocks
 
 PROMPT = [11, 12, 13, 14]
 
@@ -62,6 +62,13 @@ def test_events_of_an_old_epoch_are_void_and_counted() -> None:
     mirror.complete("a", 1)
     blocks = mirror.blocks_of("a")
     assert (blocks.late_updates, blocks.complete, mirror.depths(PROMPT)) == (1, False, {})
+    mirror.apply("a", 1, [Removed(PROMPT)])
+    assert mirror.blocks_of("a").late_updates == 2
+
+
+def test_of_a_worker_that_is_not_there_nothing_is_held() -> None:
+    nothing = WorkerBlocks(dict.fromkeys(Tier, 0), 0, 0, 0, None, False, 0)
+    assert mirror_of("a").blocks_of("b") == nothing
 
 
 def test_a_reset_forgets_stored_and_pending_but_not_what_was_sent() -> None:
