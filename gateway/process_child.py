@@ -54,6 +54,7 @@ from radixgate.gateway.process_messages import (
 from radixgate.gateway.process_share import keys_share, share_of
 from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.roster import Roster
+from radixgate.kept_heap import keep_heap
 from radixgate.spare_collector import spare_collector
 
 ADMIN_SOCKET = "admin.sock"
@@ -148,6 +149,7 @@ class ChildProcess:
         await self._workers.settled(_WORKERS_WITHIN_S)
         await self._door.open()
         spare_collector()
+        keep_heap()
         self._channel.send(Listens())
 
     async def _drain(self) -> None:

@@ -20,6 +20,7 @@ from radixgate.gateway.process_parent import ParentGateway
 from radixgate.gateway.reloading import Reloading
 from radixgate.gateway.rules import warn_if_open
 from radixgate.gateway.settings import GatewaySettings
+from radixgate.kept_heap import keep_heap
 from radixgate.policies.registry import effective_policy
 from radixgate.ready_lines import gateway_ready
 from radixgate.spare_collector import spare_collector
@@ -94,6 +95,7 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
     if not await _started(gateway, stop):
         return 0
     spare_collector()
+    keep_heap()
     host = f"[{config.host}]" if ":" in config.host else config.host
     print(
         f"{gateway_ready(f'{scheme}://{host}:{gateway.port}')} policy={config.policy}",
