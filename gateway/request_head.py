@@ -208,7 +208,7 @@ class ChunkedBody:
         self._parser = httptools.HttpRequestParser(self)
         self._parser.feed_data(_CHUNKED_HEAD)
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, piece: bytes | memoryview) -> None:
         """Raises BadHead, or PayloadTooLarge once the content is over the limit."""
         self._fed += len(piece)
         try:

@@ -110,21 +110,23 @@ class RequestReader:
         if head.method != b"POST" or head.path not in self._hot_paths:
             self._unread = b""
             return ReadRequest(head, b"", block)
-        return self._begin_body(head, block[end:])
+        return self._begin_body(head, block, end)
 
-    def _begin_body(self, head: RequestHead, rest: bytes) -> ReadRequest | None:
+    def _begin_body(self, head: RequestHead, block: bytes, begin: int) -> ReadRequest | None:
         size = head.content_length
         if size > self._max_body_bytes:
             raise too_large(size, self._max_body_bytes)
-        if not head.chunked and len(rest) >= size:
-            self._unread = rest[size:]
-            return ReadRequest(head, rest[:size])
+        end = begin + size
+        if not head.chunked and len(block) >= end:
+            self._unread = block[end:]
+            return ReadRequest(head, block[begin:end])
         self._unread = b""
         self._head = head
         self._body = ChunkedBody(self._max_body_bytes) if head.chunked else _CountedBody(size)
-        return self._read_body(rest) if rest else None
+        # A body is copied once, into one piece.
+        return self._read_body(memoryview(block)[begin:]) if len(block) > begin else None
 
-    def _read_body(self, data: bytes) -> ReadRequest | None:
+    def _read_body(self, data: bytes | memoryview) -> ReadRequest | None:
         head, body = self._head, self._body
         assert head is not None
         assert body is not None
@@ -145,7 +147,7 @@ class _CountedBody:
 
     def __init__(self, length: int) -> None:
         self._missing = length
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self.rest = b""
 
     @property
@@ -156,9 +158,9 @@ class _CountedBody:
     def begun(self) -> bool:
         return bool(self._parts)
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, piece: bytes | memoryview) -> None:
         part = piece[: self._missing]
-        self.rest = piece[self._missing :]
+        self.rest = bytes(piece[self._missing :])
         self._parts.append(part)
         self._missing -= len(part)
 
