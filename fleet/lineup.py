@@ -106,12 +106,12 @@ class Lineup:
 
 def _queued_elsewhere(ready: ReadyWorkers) -> Sequence[int | None]:
     """What siblings have sent is in our own counts already, sooner than a worker can report it."""
-    siblings = [record.siblings_uncached_tokens for record in ready.records]
-    if not any(siblings):
-        return ready.queued_elsewhere[:]
+    queued = ready.queued_elsewhere[:]
+    if not any(queued):
+        return queued
     return [
-        None if queued is None else max(0, queued - theirs)
-        for queued, theirs in zip(ready.queued_elsewhere, siblings, strict=True)
+        None if tokens is None else max(0, tokens - record.siblings_uncached_tokens)
+        for tokens, record in zip(queued, ready.records, strict=True)
     ]
 
 

@@ -3,7 +3,7 @@
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
@@ -112,36 +112,35 @@ class KvCost:
         speeds: Sequence[float],
     ) -> list[float]:
         """Seconds, a candidate each."""
-        config = self._config
         requests = _requests(candidates)
-        mean = sum(requests) / len(requests)
-        stall = config.kv_cost_stall_weight
-        crowd = config.kv_cost_crowd_weight / (mean + _FEW)
-        full = mean + max(_CROWD_LEAD, _CROWD_DEVIATIONS * math.sqrt(mean))
+        weights = self._weights(set(requests), sum(requests) / len(requests))
         costs = []
-        for count, queued, tokens, speed, used in zip(
-            requests,
-            queued_tokens(candidates),
-            cached,
-            speeds,
-            candidates.kv_share_used,
-            strict=True,
+        for count, queued, tokens, speed in zip(
+            requests, queued_tokens(candidates), cached, speeds, strict=True
         ):
-            # How many seconds a second of prefill costs all who are concerned. Comparisons, as
-            # `min` and `max` take as long as the rest of this.
-            idle = _IDLE * count
-            weight = 1.0 + stall * (mean if mean < idle else idle)
+            weight, more = weights[count]
+            uncached = prompt_tokens - tokens
+            costs.append((queued + (uncached if uncached > 1 else 1) * weight + more) / speed)
+        for index, used in enumerate(candidates.kv_share_used):
+            if used is not None and used > 0.9:
+                costs[index] += self._config.kv_cost_pressure_s * (used - 0.9) * 10.0
+        return costs
+
+    def _weights(self, counts: Collection[int], mean: float) -> dict[int, tuple[float, float]]:
+        """By the requests of a worker: how many seconds a second of prefill there costs all who are
+        concerned, and the tokens that its crowd counts for. Mostly few workers differ."""
+        stall = self._config.kv_cost_stall_weight
+        crowd = self._config.kv_cost_crowd_weight / (mean + _FEW)
+        full = mean + max(_CROWD_LEAD, _CROWD_DEVIATIONS * math.sqrt(mean))
+        weights = {}
+        for count in counts:
+            weight, more = 1.0 + stall * min(mean, _IDLE * count), 0.0
             if count > mean:
                 weight += crowd * (count - mean)
-            uncached = prompt_tokens - tokens
-            work = queued + (uncached if uncached > 1 else 1) * weight
             if count > full:
-                work += _CROWDED_TOKENS * (count - full)
-            seconds = work / speed
-            if used is not None and used > 0.9:
-                seconds += config.kv_cost_pressure_s * (used - 0.9) * 10.0
-            costs.append(seconds)
-        return costs
+                more = _CROWDED_TOKENS * (count - full)
+            weights[count] = weight, more
+        return weights
 
     def _cheapest(
         self,
@@ -204,8 +203,7 @@ def _requests(candidates: Candidates) -> Sequence[int]:
     own, running, waiting = candidates.requests_in_flight, candidates.running, candidates.waiting
     if not any(running) and not any(waiting):
         return own
-    reported = [
-        0 if runs is None or waits is None else runs + waits
-        for runs, waits in zip(running, waiting, strict=True)
+    return [
+        count if runs is None or waits is None or count > runs + waits else runs + waits
+        for count, runs, waits in zip(own, running, waiting, strict=True)
     ]
-    return list(map(max, own, reported))

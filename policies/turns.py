@@ -24,10 +24,14 @@ class Turns:
 
     def next(self, ids: Sequence[str], among: Sequence[int]) -> int:
         """One of the indices `among`: the one whose turn is longest ago. O(among)."""
-        last, draw = self._last, self._rng.random
-        # Drawn anew each time: two gateways that start together do not take the same order.
-        turns = [last.get(ids[index], -draw()) for index in among]
-        return among[turns.index(min(turns))]
+        last = self._last
+        turns = [last.get(ids[index]) for index in among]
+        known = [turn for turn in turns if turn is not None]
+        if len(known) == len(turns):
+            return among[known.index(min(known))]
+        # By lot each time: two gateways that start together do not take the same order.
+        new = [index for index, turn in zip(among, turns, strict=True) if turn is None]
+        return new[int(self._rng.random() * len(new))]
 
     def took(self, worker_id: str) -> None:
         """The worker had its turn now."""

@@ -1,6 +1,6 @@
 """No pile-up on a cold fleet, affinity where it pays: four real workers, no flags.
 
-25 s on a quiet machine at most, of which some 10 are for starting the workers. On a machine that does nothing else
+25 s on a quiet machine at most, of which some 10 are for starting the workers. On such a one
 
     RADIXGATE_LIVE_ROWS=1 pytest -m slow tests/system/test_cold_fleet_live.py
 
