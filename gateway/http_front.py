@@ -15,6 +15,7 @@ from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.generator import Generator
+from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
@@ -48,6 +49,7 @@ class Front:
         self.clock = clock
         self.deadlines = deadlines
         self.heads = heads
+        self.outbox = Outbox()
         self.draining = False
         self.connections: set[FrontConnection] = set()
 
@@ -73,14 +75,13 @@ class FrontConnection(asyncio.Protocol):
     def __init__(self, front: Front) -> None:
         self.deadline = NEVER
         self._front = front
-        self._limits = front.limits
+        self._limits, self._outbox = front.limits, front.outbox
         self._reader = RequestReader(front.hot_paths, front.limits, front.heads)
         self._transport: asyncio.Transport | None = None  # None: lost, or handed over
         self._request: RequestHead | None = None  # being answered
         self._attempt: Attempt | None = None
         self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
-        self._chunked = False
-        self._keep_alive = True
+        self._chunked, self._keep_alive = False, True
         self._paused = False  # the client does not read as fast as we write
         self._closing = False  # only to be waited for: nothing more is read or answered
 
@@ -173,6 +174,7 @@ class FrontConnection(asyncio.Protocol):
     def _hand_over(self, replay: bytes) -> None:
         transport = self._transport
         assert transport is not None
+        self._outbox.send(transport)
         self._leave()
         admin = self._front.make_admin()
         transport.set_protocol(admin)
@@ -186,9 +188,7 @@ class FrontConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         head = b"" if self._head is None else self._render_head(*self._head)
-        if self._chunked:
-            data = http_answer.chunk(data)
-        self._write(head + data if head else data)
+        self._write(head + (http_answer.chunk(data) if self._chunked else data))
 
     def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
         head = self._render_head(status, headers)
@@ -275,12 +275,14 @@ class FrontConnection(asyncio.Protocol):
         elif self._transport is not None:
             self._closing = True
             self._wait(self._limits.stall_timeout_s)
+            self._outbox.send(self._transport)
             self._transport.close()
 
     def _linger(self) -> None:
         """Close, though the client may still be sending; TLS has a goodbye of its own."""
         self._closing, transport = True, self._transport
         if transport is not None and not transport.is_closing():
+            self._outbox.send(transport)
             unread = transport.get_write_buffer_size()
             self._wait(self._limits.stall_timeout_s if unread else LINGER_S)
             (transport.write_eof if transport.can_write_eof() else transport.close)()
@@ -292,7 +294,7 @@ class FrontConnection(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
-            self._transport.write(data)
+            self._outbox.put(self._transport, data)
 
     def _wait(self, seconds: float) -> None:
         self.deadline = self._front.clock.now() + seconds

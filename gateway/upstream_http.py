@@ -11,6 +11,7 @@ from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.gateway.answer_heads import AnswerHeads
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.outbox import AT_ONCE_BYTES, Outbox
 from radixgate.gateway.upstream_listener import Listener
 
 # A worker's head longer than this is nonsense, and must not fill the gateway.
@@ -46,8 +47,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._listener = listener
         self._answered = self._headed = False
         # A large body is not copied to stand behind its head.
-        if len(body) < 16_384:
-            self._transport.write(head + body)
+        if len(body) < AT_ONCE_BYTES:
+            self._pool.outbox.put(self._transport, head + body)
         else:
             self._transport.writelines((head, body))
 
@@ -238,6 +239,7 @@ class UpstreamPool:
         self._max_idle = max_idle
         self._idle_timeout_s = idle_timeout_s
         self.heads = AnswerHeads()
+        self.outbox = Outbox()
         self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
         self._open: set[UpstreamConnection] = set()
 
@@ -246,9 +248,8 @@ class UpstreamPool:
 
     def take_idle(self) -> UpstreamConnection | None:
         """A kept connection, or None: then `connect`. O(1)."""
-        idle = self._idle
-        while idle:
-            connection = idle.popitem()[0]
+        while self._idle:
+            connection = self._idle.popitem()[0]
             if connection.usable:
                 return connection
         return None
