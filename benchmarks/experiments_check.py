@@ -65,10 +65,7 @@ DESIGNS = {
     "no hold": Design(960.0, 480.0, hold_cap_s=0.0),
     "no hold, blocks of 120 s": Design(120.0, 60.0, hold_cap_s=0.0),
 }
-TRUTHS = {
-    name: Question("truth", pair, 5_760.0, 300.0, DESIGNS, ("mirror shared",))
-    for name, pair in PAIRS.items()
-}
+TRUTHS = {name: Question("truth", pair, 5_760.0, 300.0, DESIGNS) for name, pair in PAIRS.items()}
 DRAIN = Question(
     "drain",
     CROWDED,
