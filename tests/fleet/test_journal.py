@@ -106,6 +106,20 @@ def test_another_policy_begins_anew_and_a_new_file_goes_on() -> None:
     assert (noted.journal.heading().policy, noted.journal.heading().seed) == ("random", None)
 
 
+def test_a_session_s_name_is_told_in_a_word_of_this_run_only() -> None:
+    def words(run: bytes, *sessions: str) -> list[str | None]:
+        noted = NotedFleet("kv_cost", run=run)
+        for session in sessions:
+            noted.books.fleet.lease(Ask("toy", 3, {}, session=session, fingerprint=7))
+        return [line.session for line in noted.lines() if isinstance(line, DecisionLine)]
+
+    here, elsewhere = words(RUN, "ann", "bob", "ann", ""), words(RUN[::-1], "ann")
+    assert here[0] == here[2] != here[1]
+    assert here[3] is None
+    assert elsewhere[0] not in here
+    assert not any("ann" in word for word in (*here, *elsewhere) if word)
+
+
 def test_a_chain_of_ids_packs_and_unpacks() -> None:
     ids = [0, 1, 2**63, 2**64 - 1]
     assert list(unpacked(packed(ids))) == ids

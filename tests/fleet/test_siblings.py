@@ -75,6 +75,30 @@ def test_a_lease_counts_at_the_sibling_from_its_opening_to_its_end() -> None:
     assert pair.two.counts("a") == pair.one.counts("a") == (0, 0, 0)
 
 
+def test_each_end_is_that_of_its_own_prompt() -> None:
+    pair = Pair()
+    failed = pair.one.lease("x" * 100)
+    pair.one.lease("y" * 100)
+    pair.tell()
+    failed.close(Outcome.FAILED)
+    pair.tell()
+    assert [pair.two.depth("a", text) for text in ("x" * 100, "y" * 100)] == [0, 100]
+
+
+def test_what_two_siblings_have_sent_is_not_taken_for_one_s_own() -> None:
+    clock = FakeClock()
+    one, two, three = (Process(peer, clock) for peer in (1, 2, 3))
+    for process, text in ((one, "x" * 100), (three, "y" * 30)):
+        process.lease(text)
+        news = process.siblings.take()
+        assert news is not None
+        two.siblings.hear(news)
+    assert two.counts("a") == (2, 130, 130)
+    news = two.siblings.take(whole=True)
+    assert news is not None
+    assert set(news.loads) == {Share(2, "a", 0, 0, 0), Share(2, "b", 0, 0, 0)}
+
+
 def test_what_was_heard_is_not_told_back() -> None:
     pair = Pair()
     pair.one.lease("x" * 100)

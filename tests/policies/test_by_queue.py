@@ -2,9 +2,13 @@
 
 import random
 
+import pytest
+
+from clocks import FakeClock
 from columns import PROMPT, columns
 from radixgate.policies.least_load import LeastLoad
 from radixgate.policies.lmetric import LMetric
+from radixgate.policies.registry import make_policy
 
 
 def test_least_load_counts_tokens_not_requests() -> None:
@@ -17,9 +21,12 @@ def test_least_load_sees_what_other_gateways_sent() -> None:
     assert LeastLoad(random.Random(1)).choose(PROMPT, fleet).index == 1
 
 
-def test_least_load_decides_equals_by_requests() -> None:
-    fleet = columns(2, requests=[2, 1], uncached=[500, 500])
-    assert LeastLoad(random.Random(1)).choose(PROMPT, fleet).index == 1
+@pytest.mark.parametrize("name", ["least_load", "sticky"])
+@pytest.mark.parametrize("requests", [[2, 1], [1, 2]])
+def test_equal_queues_are_told_apart_by_requests(name: str, requests: list[int]) -> None:
+    fleet = columns(2, requests=requests, uncached=[500, 500])
+    choice = make_policy(name, FakeClock(), random.Random(1)).choose(PROMPT, fleet)
+    assert requests[choice.index] == 1
 
 
 def test_lmetric_multiplies_tokens_by_requests() -> None:

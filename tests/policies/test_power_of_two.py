@@ -37,3 +37,5 @@ def test_the_two_that_were_drawn_have_the_lowest_scores() -> None:
     scores = choice.explain()
     assert scores[choice.index] == min(scores)
     assert sorted(scores)[2] == sorted(scores)[3] > sorted(scores)[1]
+    pair = PowerOfTwo(random.Random(1)).choose(PROMPT, columns(2, requests=[5, 3]))
+    assert (pair.index, pair.branch, list(pair.explain())) == (1, "lighter_of_two", [5.0, 3.0])

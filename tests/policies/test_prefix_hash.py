@@ -40,6 +40,11 @@ def test_the_length_of_a_prompt_does_not_move_its_beginning(blocks: int, rest: i
     assert home(request, WORKERS) == home(prompt(*shared), WORKERS)
 
 
+def test_what_differs_within_the_beginning_may_be_elsewhere() -> None:
+    homes = {home(prompt(1, n, 3, 4), WORKERS, tokens=32) for n in range(2, 60)}
+    assert homes == set(WORKERS)
+
+
 def test_a_worker_that_leaves_moves_only_its_own() -> None:
     homes = {n: home(prompt(n), WORKERS) for n in range(1, 200)}
     fewer = [name for name in WORKERS if name != "w3"]

@@ -64,6 +64,12 @@ def test_a_worker_whose_steps_are_too_slow_is_dearer_while_another_is_not() -> N
     assert policy(itl=100.0).choose(request, both).index == 0  # nobody has told
 
 
+def test_nobody_is_late_for_an_aim_that_is_not_set() -> None:
+    one = columns(1, uncached=[9_000], speeds=[SPEED])
+    assert policy(itl=300.0).choose(RouteRequest(6_000), one).branch != "late"
+    assert policy(ttft=300.0).choose(RouteRequest(6_000), one).branch == "late"
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

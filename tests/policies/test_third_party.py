@@ -111,7 +111,7 @@ from radixgate.policies.base import Choice
 
 class P:
     def __init__(self, clock, rng):
-        self.seen = []
+        self.since, self.draw = clock.now(), rng.random()
 
     def choose(self, request, candidates):
         told = (candidates.running, candidates.waiting, candidates.queued_uncached_tokens)

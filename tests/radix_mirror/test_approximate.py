@@ -39,6 +39,14 @@ def test_one_budget_holds_over_all_workers() -> None:
     assert len(mirror.mirror) == 6
 
 
+def test_beyond_the_budget_the_oldest_use_of_all_workers_leaves_first() -> None:
+    mirror = TextMirror(MirrorConfig(mirror_budget_bytes=6 * APPROXIMATE_BYTES))
+    for text, worker in (("a", "w1"), ("xyz", "w2"), ("abc", "w1"), ("pq", "w1")):
+        mirror.clock.advance(1)
+        mirror.insert(text, worker)
+    assert held(mirror, "abc", "xyz", "pq") == [3, 1, 2]
+
+
 def test_what_is_not_used_is_forgotten_after_a_while() -> None:
     mirror = TextMirror(MirrorConfig(mirror_ttl_s=60))
     mirror.insert("abcd", "w")

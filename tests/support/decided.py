@@ -23,6 +23,7 @@ class NotedFleet:
         policy: str,
         names: Sequence[str] = ("a", "b", "c"),
         configs: PolicyConfigs | None = None,
+        run: bytes = RUN,
     ) -> None:
         self.notes: list[Note] = []
         configs = configs or PolicyConfigs()
@@ -30,7 +31,7 @@ class NotedFleet:
         self.books = Books(*names, policy=made, seed=5)
         rule = Rule.of(policy, configs, SEED)
         clock = self.books.clock
-        self.journal = Journal(self.notes.append, clock, rule, run=RUN, epoch_s=1e9)
+        self.journal = Journal(self.notes.append, clock, rule, run=run, epoch_s=1e9)
         self.books.fleet.journal = self.journal
 
     def lines(self) -> list[Line]:
