@@ -16,8 +16,9 @@ from radixgate.gateway.text_cut import cut_before, text_around, text_of
 from radixgate.proto.blocks import LONG_AFTER_BYTES
 from radixgate.proto.routing_text import FIELD, MESSAGE_END
 
-# A beginning is known in pieces of this size.
+# A beginning is known in pieces of this size; behind them what is left in smaller ones.
 PIECE_BYTES = 16_384
+SMALL_PIECE_BYTES = 4_096
 # Of a shorter body, or one without a text so long, nothing is remembered.
 LEAST_BODY_BYTES = 2 * PIECE_BYTES
 LEAST_TEXT_BYTES = 8_192
@@ -64,13 +65,13 @@ class KnownBodies:
     def read(self, path: bytes, body: bytes) -> tuple[ForeignRequest, Hole | None]:
         """With a hole the prompt lacks its bytes, and all else is as without.
 
-        Raises as `read_foreign`. What is known costs 2 us for 100 KB, and 1 us a piece.
+        Raises as `read_foreign`. What is known costs 2 us for 100 KB, and 0.6 us a piece.
         """
-        whole = min(len(body), MAX_BEGINNING_BYTES) // PIECE_BYTES * PIECE_BYTES
-        middle = whole // 2
+        last = min(len(body), MAX_BEGINNING_BYTES)
+        middle = last // 2
         if body.find(_MESSAGE, middle - LEAST_TEXT_BYTES // 2, middle + LEAST_TEXT_BYTES // 2) >= 0:
             return read_foreign(path, body), None
-        hole, again = self._find(path, body, whole)
+        hole, again = self._find(path, body, last)
         if again is not None:
             request = read_foreign(path, body)
             key, place = again
@@ -80,25 +81,32 @@ class KnownBodies:
         return (read_foreign(path, body), None) if around is None else (around, hole)
 
     def _find(
-        self, path: bytes, body: bytes, whole: int
+        self, path: bytes, body: bytes, last: int
     ) -> tuple[Hole | None, tuple[int, int] | None]:
         """The largest known hole; and a longer beginning that came once: its key and its end."""
+        whole = last // PIECE_BYTES * PIECE_BYTES
+        view, key, start = memoryview(body), xxh3_64_intdigest(path, self._seed), 0
         hole: Hole | None = None
         again: tuple[int, int] | None = None
-        known, view, key = self._known, memoryview(body), xxh3_64_intdigest(path, self._seed)
-        for start in range(0, whole, PIECE_BYTES):
-            end = start + PIECE_BYTES
+        for end in (
+            *range(PIECE_BYTES, whole + 1, PIECE_BYTES),
+            *range(whole + SMALL_PIECE_BYTES, last + 1, SMALL_PIECE_BYTES),
+        ):
             key = xxh3_128_intdigest(view[start:end], key & _64_BITS)
-            found = known.get(key)
+            found = self._known.get(key)
             if found is None:
-                if len(known) >= MAX_BEGINNINGS:
-                    known.clear()
-                known[key] = _ONCE
+                self._remember(key)
             elif found is _ONCE:
                 again = key, end
             elif found is not _NONE:
                 hole, again = found, None
+            start = end
         return hole, again
+
+    def _remember(self, key: int) -> None:
+        if len(self._known) >= MAX_BEGINNINGS:
+            self._known.clear()
+        self._known[key] = _ONCE
 
     def _read_around(self, path: bytes, body: bytes, hole: Hole) -> ForeignRequest | None:
         """None: the text is used in another way than it was."""
