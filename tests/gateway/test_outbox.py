@@ -5,7 +5,13 @@ from typing import cast
 
 import pytest
 
-from radixgate.gateway.outbox import AT_ONCE_BYTES, Outbox
+from radixgate.gateway.outbox import (
+    AT_ONCE_BYTES,
+    AT_ONCE_WRITES,
+    LOOKED_AT_TURNS,
+    WORTH_IT_WRITES,
+    Outbox,
+)
 
 
 class Wire:
@@ -95,3 +101,34 @@ async def test_a_connection_that_is_gone_gets_nothing_and_keeps_nothing_from_the
     assert log == [("other", b"x")]
     assert (gone.aborted, broken.aborted) == (False, True)
     assert "could not be written to" in caplog.text
+
+
+async def turns(outbox: Outbox, wires: list[Wire], count: int) -> None:
+    for _ in range(count):
+        for wire in wires:
+            outbox.put(wire.transport, b"x")
+        await asyncio.sleep(0)
+
+
+async def test_where_turns_have_one_write_each_they_are_made_at_once_for_a_while() -> None:
+    log: list[tuple[str, bytes]] = []
+    one, outbox = Wire("one", log), Outbox()
+    await turns(outbox, [one], LOOKED_AT_TURNS)
+    log.clear()
+    for count in range(AT_ONCE_WRITES):
+        assert len(log) == count
+        outbox.put(one.transport, b"x")
+    outbox.put(one.transport, b"x")
+    assert len(log) == AT_ONCE_WRITES  # now turns are looked at again
+    await asyncio.sleep(0)
+    assert len(log) == AT_ONCE_WRITES + 1
+
+
+async def test_where_turns_have_many_they_go_on_waiting_for_the_end() -> None:
+    log: list[tuple[str, bytes]] = []
+    wires = [Wire(str(number), log) for number in range(WORTH_IT_WRITES // LOOKED_AT_TURNS + 1)]
+    outbox = Outbox()
+    await turns(outbox, wires, 3 * LOOKED_AT_TURNS)
+    log.clear()
+    outbox.put(wires[0].transport, b"x")
+    assert log == []
