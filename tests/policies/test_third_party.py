@@ -121,6 +121,7 @@ class P:
         assert [len(column) for column in told] == [len(candidates)] * 6
         assert [sum(column) for column in (*ours, candidates.read_cached_tokens())] == [0, 0, 0]
         assert all(worker is None for column in told for worker in column)
+        assert [candidates.read_recent_share(n) for n in (0, 1)] == [0.0, 0.0]
         assert request.prompt_tokens == 100
         return Choice(len({*candidates.ids}) - 1, "last", list)
 """
