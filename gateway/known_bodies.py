@@ -68,8 +68,9 @@ class KnownBodies:
         Raises as `read_foreign`. What is known costs 2 us for 100 KB, and 0.6 us a piece.
         """
         last = min(len(body), MAX_BEGINNING_BYTES)
-        middle = last // 2
-        if body.find(_MESSAGE, middle - LEAST_TEXT_BYTES // 2, middle + LEAST_TEXT_BYTES // 2) >= 0:
+        low, high = (last - LEAST_TEXT_BYTES) // 2, (last + LEAST_TEXT_BYTES) // 2
+        # A single byte is found twenty times as fast as several.
+        if body.find(b'"', low, high) >= 0 and body.find(_MESSAGE, low, high) >= 0:
             return read_foreign(path, body), None
         hole, again = self._find(path, body, last)
         if again is not None:
