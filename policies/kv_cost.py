@@ -22,10 +22,10 @@ _IDLE = 4.0
 # Among few requests a difference of one is no crowd.
 _FEW = 4.0
 # A worker is overcrowded beyond the mean and six times its root, which chance does not bring
-# together, and 32 at least. Nothing that it has cached is worth it: each request beyond costs as
-# much as the computation of so many prompt tokens.
+# together, and 16 at least. Hardly anything that it has cached is worth it: each request beyond
+# costs as much as the computation of so many prompt tokens.
 _CROWD_DEVIATIONS = 6.0
-_CROWD_LEAD = 32.0
+_CROWD_LEAD = 16.0
 _CROWDED_TOKENS = 20_000.0
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02

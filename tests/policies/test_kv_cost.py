@@ -73,8 +73,8 @@ def test_a_cold_prompt_avoids_a_crowd_and_a_warm_one_bears_it() -> None:
 @pytest.mark.parametrize(
     ("requests", "chosen"),
     [
-        pytest.param([42, 0, 0, 0], 0, id="forty-two-are-no-crowd"),
-        pytest.param([43, 0, 0, 0], 1, id="thirty-two-beyond-the-mean-are"),
+        pytest.param([21, 0, 0, 0], 0, id="twenty-one-are-no-crowd"),
+        pytest.param([22, 0, 0, 0], 1, id="sixteen-beyond-the-mean-are"),
         pytest.param([300, 220, 220, 220], 0, id="chance-brings-more-together-on-a-busy-fleet"),
         pytest.param([380, 220, 220, 220], 1, id="but-not-six-deviations"),
     ],
