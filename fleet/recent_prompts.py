@@ -99,11 +99,18 @@ class RecentPrompts:
         alike = None if watched is None else watched.get(ids[depth - 1])
         if alike is None:
             alike = self._look(depth, ids[depth - 1])
-        # What it continues is its own: by length, how many there are.
-        mine = {n: len(marks[ids[n - 1]]) for n in self._lengths if n < own and ids[n - 1] in marks}
-        mine[own] = (ids[-1], prompt.mark) in self._prompts
-        others = len(self._prompts) - sum(mine.values())
-        return (alike - sum(n for length, n in mine.items() if length >= depth)) / (others + 1)
+        # What it continues is its own, and so is the same prompt, which has all of its blocks.
+        others = len(self._prompts)
+        if (ids[-1], prompt.mark) in self._prompts:
+            others -= 1
+            alike -= 1
+        for length in self._lengths:
+            if length < own and ids[length - 1] in marks:
+                mine = len(marks[ids[length - 1]])
+                others -= mine
+                if length >= depth:
+                    alike -= mine
+        return alike / (others + 1)
 
     def _look(self, depth: int, end: int) -> int:
         """How many prompts begin so, and keep count from now on."""

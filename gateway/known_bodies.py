@@ -123,7 +123,9 @@ class KnownBodies:
         # What separates messages could have begun in the hole.
         if FIELD in rest[:8]:
             return None
-        return msgspec.structs.replace(request, prompt=before + rest)
+        return ForeignRequest(
+            request.model, before + rest, request.session, request.priority, request.salt
+        )
 
     def _learn(self, path: bytes, body: bytes, place: int, request: ForeignRequest) -> Hole:
         """From a body that was read: what of it may be left out, up to about `place`."""
