@@ -192,9 +192,10 @@ class KvCost:
 
 def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     """Tokens a second of each; one that has not told is as fast as the median."""
-    if not any(measured):
-        return [_SPEED_GUESS] * len(measured)
-    usual = statistics.median([speed for speed in measured if speed])
+    known = [speed for speed in measured if speed]
+    if len(known) == len(measured):
+        return known
+    usual = statistics.median(known) if known else _SPEED_GUESS
     return [speed or usual for speed in measured]
 
 
