@@ -36,8 +36,6 @@ class CpuAttention:
             tuple(side[layer].data_ptr() if side else None for side in sides)
             for layer in range(len(pool.keys))
         ]
-        for stored in (*pool.keys, *pool.values):
-            native.use_large_pages(stored.data_ptr(), stored.nbytes)
         self.handle: int | None = native.attention_new(heads, kv_heads, head_dim)
         if self.handle is None:
             raise MemoryError("no memory for the attention kernels")

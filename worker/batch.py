@@ -1,6 +1,6 @@
 """What one forward pass computes: rows of several sequences, laid end to end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,14 +45,21 @@ class KvPool:
         head_dim: int,
         dtype: torch.dtype = torch.float32,
         device: str = "cpu",
+        advise: Callable[[int, int], None] | None = None,
     ) -> "KvPool":
         """Zeroed memory for `slots` tokens: 2 * layers * slots * kv_heads * head_dim elements.
 
-        torch.int8 gets scales beside it.
+        torch.int8 gets scales beside it. `advise` is called with address and bytes of each piece
+        before it is touched.
         """
 
         def zeros(*shape: int, dtype: torch.dtype) -> list[torch.Tensor]:
-            return [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)]
+            pieces = [torch.empty(shape, dtype=dtype, device=device) for _ in range(layers)]
+            for piece in pieces:
+                if advise is not None:
+                    advise(piece.data_ptr(), piece.nbytes)
+                piece.zero_()
+            return pieces
 
         scaled = dtype == torch.int8
         return cls(

@@ -43,6 +43,7 @@ def open_engine(
         head_dim=model.config.head_dim,
         dtype=kv.torch_dtype,
         device=config.device,
+        advise=None if compute.native is None else compute.native.use_large_pages,
     )
     runner = ModelRunner(
         *compute.over(model, pool),
