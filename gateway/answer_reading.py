@@ -188,6 +188,8 @@ class StreamedAnswer:
 
     def counts(self) -> AnswerCounts:
         for event in reversed(self._last_events()):
+            if event == sse.DONE_DATA:
+                continue
             answer = _read_event(event)
             counts = answer.counts() if answer is not None else None
             if counts is not None:
@@ -202,9 +204,7 @@ class StreamedAnswer:
 
     def _last_events(self) -> list[bytes]:
         if self._events is None:
-            # The blank line closes an event that the end of the stream has cut short of its own.
-            kept = _last_of(b"".join(self._parts)) + b"\n\n"
-            self._events = list(sse.SseScanner().feed(kept))
+            self._events = _events_of(_last_of(b"".join(self._parts)))
         return self._events
 
     def _trim(self) -> None:
@@ -231,6 +231,21 @@ def _last_of(stream: bytes) -> bytes:
         if start < 0:
             return stream
     return stream[start + 2 :]
+
+
+def _events_of(stream: bytes) -> list[bytes]:
+    """The data of each event; the end of the stream may have cut the last one short of its end."""
+    events = []
+    if b"\r" not in stream:
+        # As engines write them: one line each.
+        for event in stream.split(b"\n\n"):
+            if event.startswith(b"data: ") and b"\n" not in event:
+                events.append(event[6:])
+            elif event:
+                break
+        else:
+            return events
+    return list(sse.SseScanner().feed(stream + b"\n\n"))
 
 
 def _count_events(stream: bytes) -> int:

@@ -1,10 +1,18 @@
 """Counts and endings read out of answers that are passed on untouched."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from radixgate.gateway.answer_reading import TRIM_AT_BYTES, StreamedAnswer, WholeAnswer
+from radixgate.gateway.answer_reading import (
+    TRIM_AT_BYTES,
+    StreamedAnswer,
+    WholeAnswer,
+    _events_of,
+)
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.gateway.first_token import MAX_LOOKED_AT_BYTES, FirstToken
+from radixgate.proto import sse
 
 DELTA = (
     b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3\xa9"},"finish_reason":null}]}'
@@ -185,3 +193,25 @@ def test_what_was_let_go_of_a_long_stream_is_counted() -> None:
     for end in (b"\n\n", b"\r\n\r\n"):
         answer = streamed(*[event.replace(b"\n\n", end)] * 5_000)
         assert answer.counts_so_far() == AnswerCounts(completion=5_000)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                b"data: ",
+                b"data:",
+                b"data: {}",
+                b"data: [DONE]",
+                b"\n\n",
+                b"\n",
+                b"\r\n",
+                b": hi",
+                b"x",
+            ]
+        ),
+        max_size=14,
+    ).map(b"".join)
+)
+def test_events_are_those_of_the_scanner_in_whatever_form_they_come(stream: bytes) -> None:
+    assert _events_of(stream) == list(sse.SseScanner().feed(stream + b"\n\n"))
