@@ -15,6 +15,9 @@ from radixgate.proto import sse
 # Kept of a stream before what is older than its last events is let go: some seventy events. It is
 # what a slow stream holds, so that thousands of them hold little.
 TRIM_AT_BYTES = 8_192
+# A piece of half of that is no slow stream's, and may well be the last: it is not looked through
+# for events until there is so much.
+TRIM_FAST_AT_BYTES = 32_768
 KEPT_EVENTS = 4
 # An event, or a whole answer, larger than this is passed on but no longer read: its counts are
 # unknown. One gateway holds at most this much for each running answer.
@@ -176,7 +179,9 @@ class StreamedAnswer:
     def feed(self, data: bytes) -> None:
         self._parts.append(data)
         self._size += len(data)
-        if self._size >= self._trim_at:
+        if self._size < self._trim_at:
+            return
+        if len(data) < TRIM_AT_BYTES // 2 or self._size >= TRIM_FAST_AT_BYTES:
             self._trim()
 
     def is_whole(self) -> bool:

@@ -1,11 +1,12 @@
 """Counts and endings read out of answers that are passed on untouched."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radixgate.gateway.answer_reading import (
     TRIM_AT_BYTES,
+    TRIM_FAST_AT_BYTES,
     StreamedAnswer,
     WholeAnswer,
     _events_of,
@@ -195,6 +196,21 @@ def test_what_was_let_go_of_a_long_stream_is_counted() -> None:
         assert answer.counts_so_far() == AnswerCounts(completion=5_000)
 
 
+def test_a_stream_keeps_little_however_it_is_cut() -> None:
+    event = DONE * 10
+    slow, fast = StreamedAnswer(), StreamedAnswer()
+    for _ in range(2_000):
+        slow.feed(event)
+        assert slow._size < TRIM_AT_BYTES
+    for _ in range(50):
+        fast.feed(event * 40)
+        assert fast._size < TRIM_FAST_AT_BYTES
+    for streamed_answer in (slow, fast):
+        assert streamed_answer.is_whole()
+        assert streamed_answer.counts_so_far() == AnswerCounts(completion=20_000)
+
+
+@settings(max_examples=40)
 @given(
     st.lists(
         st.sampled_from(
