@@ -27,7 +27,6 @@ class UpstreamConnection(asyncio.Protocol):
         self.used = False  # it has carried an exchange before this one
         self._pool = pool
         self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpResponseParser(self)
         self._listener: Listener | None = None
         self._answered = False
         self._headed = False  # the head of the answer is whole, and no interim one
@@ -35,11 +34,15 @@ class UpstreamConnection(asyncio.Protocol):
         self._head_bytes = 0
         self._framed = False  # the end of the body shows before the end of the connection
         self._parts: list[bytes] = []  # of the body, in the piece being parsed
+        self._own_parts = 0  # a second answer that nobody asked for is no part of the first
         self._status = 0  # of a head that the listener has not heard of
         self._complete = False
         self._keeps = False  # the worker lets the connection live on
         self._surplus = False  # more came than was asked for
         self._paused = False
+        # Called for each chunk of a stream: no frame of Python's.
+        self.on_body = self._parts.append
+        self._parser = httptools.HttpResponseParser(self)
 
     def send(self, head: bytes, body: bytes, listener: Listener) -> None:
         """Send a request; the connection must be idle. `head` ends with its blank line."""
@@ -104,6 +107,8 @@ class UpstreamConnection(asyncio.Protocol):
             wrong = f"the answer is not HTTP: {exc}"
         except httptools.HttpParserUpgrade:
             wrong = "the worker switched protocols unasked"
+        if self._surplus:
+            del self._parts[self._own_parts :]
         begins, self._answered = not self._answered, True
         self._surplus = self._surplus or (bool(wrong) and self._complete)
         if begins and self._complete and self._reusable and self._parts:
@@ -171,7 +176,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._complete:
-            self._surplus = True
+            self._surplus, self._own_parts = True, len(self._parts)
             return
         self._headers = []
         self._head_bytes = 0
@@ -196,11 +201,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._framed = True
         self._status = status
         self._headed = True
-
-    def on_body(self, data: bytes) -> None:
-        # A second answer that nobody asked for must not become part of the first.
-        if not self._surplus:
-            self._parts.append(data)
 
     def on_message_complete(self) -> None:
         # An interim answer (100, 103) is complete too, and only announces the real one.

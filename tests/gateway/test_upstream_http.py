@@ -150,3 +150,28 @@ async def test_an_answer_without_a_whole_head_is_no_answer(cut: bytes) -> None:
         with pytest.raises(WorkerFailed):
             await ask(pool)
         pool.close()
+
+
+LENGTH = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nfirst"
+CHUNKS = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
+    b"3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("first", [LENGTH, CHUNKS], ids=["length", "chunks"])
+@pytest.mark.parametrize("second", [LENGTH, CHUNKS, CHUNKS[:-9]], ids=["length", "chunks", "cut"])
+@pytest.mark.parametrize("cut", [0, 80, len(CHUNKS) - 2], ids=["one-piece", "in-it", "at-its-end"])
+async def test_a_second_answer_is_no_part_of_the_first(
+    first: bytes, second: bytes, cut: int
+) -> None:
+    async with ScriptedWorker() as worker:
+        both = first + second
+        pieces: list[Raw | Sleep] = [Raw(both[:cut]), Sleep(0.02)] if cut else []
+        worker.script = lambda request: [*pieces, Raw(both[cut:]), Hang()]
+        pool, _, _ = pool_to(worker)
+        for _ in range(2):
+            assert (await ask(pool)).body == b"first"
+        # Whoever sends what nobody asked for is not asked on that connection again.
+        assert len({request.connection.number for request in worker.requests}) == 2
+        pool.close()
