@@ -203,9 +203,10 @@ class StreamedAnswer:
 
     def counts_so_far(self) -> AnswerCounts:
         """As the worker told on the way; else a token an event, which is what engines send."""
-        events = self._let_go + _count_events(b"".join(self._parts))
         told = self.counts()
-        return told if told.completion is not None else AnswerCounts(completion=events)
+        if told.completion is not None:
+            return told
+        return AnswerCounts(completion=self._let_go + _count_events(b"".join(self._parts)))
 
     def _last_events(self) -> list[bytes]:
         if self._events is None:
