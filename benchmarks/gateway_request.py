@@ -92,8 +92,10 @@ class Bench:
             gateway.fleet.set_state(f"w{number}", WorkerState.READY)
         self.client = Wire()
         assert gateway.door is not None
+        self._outbox = gateway.door.front.outbox
+        self._transport = cast(asyncio.Transport, self.client)
         self._front = FrontConnection(gateway.door.front)
-        self._front.connection_made(cast(asyncio.Transport, self.client))
+        self._front.connection_made(self._transport)
 
     def ask(self, request: bytes, answer: bytes) -> None:
         """One request in, its answer through whichever connection took it."""
@@ -101,6 +103,8 @@ class Bench:
         for connection in self._upstream:
             if connection._listener is not None:
                 connection.data_received(answer)
+        # As at the end of the loop's turn, which does not end here.
+        self._outbox.send(self._transport)
 
 
 def request_of(characters: int, number: int) -> bytes:
