@@ -24,6 +24,18 @@ TOKENS = 12
 EXAMPLES = int(os.environ.get("RADIXGATE_TEST_EXAMPLES", "500"))
 
 
+class RestlessClock:
+    """Passes take any time, so that chunks that go by it have any size."""
+
+    def __init__(self) -> None:
+        self._rng = random.Random(2)
+        self._now_s = 0.0
+
+    def now(self) -> float:
+        self._now_s += self._rng.choice([0.0, 0.001, 0.01, 0.03])
+        return self._now_s
+
+
 @dataclass(frozen=True)
 class Arrival:
     prompt: list[int]
@@ -60,6 +72,7 @@ class Setting:
             pages=self.pool_tokens // self.page_size,
             kv=self.kv,
             backend=self.backend,
+            clock=RestlessClock(),
             page_size=self.page_size,
             chunked_prefill_size=self.chunk,
             schedule_policy=self.policy,

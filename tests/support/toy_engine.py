@@ -5,6 +5,7 @@ from functools import cache
 from typing import Unpack
 
 from native_kernels import has_native, native_or_skip
+from radixgate.clock import Clock
 from radixgate.worker.attention import AttentionBackend
 from radixgate.worker.attention_cpu import CpuAttention
 from radixgate.worker.attention_torch import TorchAttention
@@ -32,6 +33,7 @@ def toy_engine(
     pages: int = 256,
     kv: KvDtype = KvDtype.FP32,
     backend: str = "torch",
+    clock: Clock | None = None,
     **settings: Unpack[Settings],
 ) -> SmallEngine:
     """Without a tokenizer: outputs are ids. Backend `cpu` is torch where there is no compiler."""
@@ -46,7 +48,12 @@ def toy_engine(
     model, attention = _over(pool, backend)
     runner = ModelRunner(model, attention, page_size, copy_pages=pool_copier(pool, page_size))
     return SmallEngine(
-        pages=pages, runner=runner, vocab_size=CONFIG.vocab_size, context=8192, **settings
+        pages=pages,
+        runner=runner,
+        vocab_size=CONFIG.vocab_size,
+        context=8192,
+        clock=clock,
+        **settings,
     )
 
 
