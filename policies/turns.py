@@ -29,9 +29,10 @@ class Turns:
         known = [turn for turn in turns if turn is not None]
         if len(known) == len(turns):
             return among[known.index(min(known))]
-        # By lot each time: two gateways that start together do not take the same order.
-        new = [index for index, turn in zip(among, turns, strict=True) if turn is None]
-        return new[int(self._rng.random() * len(new))]
+        # Drawn anew each time: two gateways that start together do not take the same order.
+        lots = [self._rng.random() for _ in turns]
+        new = [place for place, turn in enumerate(turns) if turn is None]
+        return among[max(new, key=lots.__getitem__)]
 
     def took(self, worker_id: str) -> None:
         """The worker had its turn now."""

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from radixgate.radix_mirror.block_masks import BlockMasks
@@ -26,7 +26,8 @@ class Claims:
 
     def __init__(self, masks: BlockMasks) -> None:
         self._masks = masks
-        # bit -> block -> serial of the first claim since the last confirmation
+        # bit -> block -> serial of the first claim since the last confirmation. None is empty: a
+        # table that was large stays large, and 256 of them are more than a processor's cache.
         self._blocks: dict[int, dict[int, int]] = {}
         # bit -> block -> live claims besides one; none of zero
         self._others: dict[int, Counter[int]] = {}
@@ -44,17 +45,21 @@ class Claims:
     def make(self, bit: int, ids: Sequence[int]) -> Claim:
         """Count these blocks for the worker at once. O(blocks), 0.2 us each."""
         self._serial += 1
-        blocks = self._blocks.setdefault(bit, {})
-        before = len(blocks)
-        fresh: Iterable[int]
-        if blocks.keys().isdisjoint(ids):
+        blocks = self._blocks.get(bit)
+        fresh: dict[int, int]
+        if blocks is None:
             fresh = dict.fromkeys(ids, self._serial)
+            if fresh:
+                self._blocks[bit] = fresh
+        elif blocks.keys().isdisjoint(ids):
+            fresh = dict.fromkeys(ids, self._serial)
+            blocks.update(fresh)
         else:
             fresh = dict.fromkeys((block for block in ids if block not in blocks), self._serial)
             self._others.setdefault(bit, Counter()).update(b for b in ids if b in blocks)
-        blocks.update(fresh)
+            blocks.update(fresh)
         self._masks.add(bit, fresh)
-        self._total += len(blocks) - before
+        self._total += len(fresh)
         return Claim(bit, self._serial, ids)
 
     def release(self, claim: Claim) -> None:
@@ -73,6 +78,8 @@ class Claims:
                 gone.append(block)
             elif left > 1:
                 others[block] = left - 1
+        if gone and not blocks:
+            del self._blocks[claim.bit]
         self._masks.drop(claim.bit, gone)
         self._total -= len(gone)
         claim.ids = ()
@@ -87,6 +94,8 @@ class Claims:
         if others:
             for block in known:
                 others.pop(block, None)
+        if not blocks:
+            del self._blocks[bit]
         self._masks.drop(bit, known)
         self._total -= len(known)
 
@@ -101,6 +110,7 @@ class Claims:
         """Assert that counts are positive and masks agree. O(claimed blocks)."""
         assert self._total == sum(map(len, self._blocks.values()))
         for bit, blocks in self._blocks.items():
+            assert blocks
             for block, serial in blocks.items():
                 assert 0 < serial <= self._serial
                 assert self._masks.get(block, 0) & bit, f"block {block} lacks its bit"
