@@ -73,6 +73,10 @@ def test_a_prompt_without_a_whole_block_goes_to_the_fewest_requests() -> None:
     assert policy().choose(PROMPT, columns(3, requests=[2, 0, 1])).index == 1
 
 
+def test_one_token_and_the_mean_itself_can_be_set() -> None:
+    assert policy(tokens=1, factor=1.0).choose(prompt(7), columns(2)).branch == "home"
+
+
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="prefix_hash_tokens"):
         PrefixHashConfig(prefix_hash_tokens=0)
