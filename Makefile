@@ -46,7 +46,7 @@ test-slow: $(INSTALLED_DEV)
 experiments-check: $(INSTALLED_DEV)
 	$(BIN)/python benchmarks/experiments_check.py all
 
-# Goes on where it was stopped, in mutants/. SAMPLE=20 tries 20 of each file: half an hour.
+# Goes on where it was stopped, in mutants/. SAMPLE=20 tries 20 of each file: under an hour.
 mutants: $(INSTALLED_DEV)
 	nice -n 15 $(BIN)/python benchmarks/mutants.py run $(if $(SAMPLE),--sample $(SAMPLE))
 
