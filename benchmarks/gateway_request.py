@@ -73,7 +73,7 @@ class Bench:
     def __init__(self, gateway: Gateway, clock: Clock) -> None:
         """The gateway has started, and has no workers yet."""
         clients = cast(dict[str, HttpWorkerClient], gateway.workers.clients)
-        self._upstream: list[UpstreamConnection] = []
+        self._upstream: list[tuple[UpstreamPool, asyncio.Transport, UpstreamConnection]] = []
         for number in range(WORKERS):
             pool = UpstreamPool(
                 "127.0.0.1",
@@ -85,9 +85,10 @@ class Bench:
             )
             clients[f"w{number}"] = HttpWorkerClient(pool, 5.0)
             connection = UpstreamConnection(pool)
-            connection.connection_made(cast(asyncio.Transport, Wire()))
+            transport = cast(asyncio.Transport, Wire())
+            connection.connection_made(transport)
             pool.release(connection)
-            self._upstream.append(connection)
+            self._upstream.append((pool, transport, connection))
             gateway.fleet.admit(_identity(f"w{number}"))
             gateway.fleet.set_state(f"w{number}", WorkerState.READY)
         self.client = Wire()
@@ -100,8 +101,9 @@ class Bench:
     def ask(self, request: bytes, answer: bytes) -> None:
         """One request in, its answer through whichever connection took it."""
         self._front.data_received(request)
-        for connection in self._upstream:
+        for pool, transport, connection in self._upstream:
             if connection._listener is not None:
+                pool.outbox.send(transport)
                 connection.data_received(answer)
         # As at the end of the loop's turn, which does not end here.
         self._outbox.send(self._transport)

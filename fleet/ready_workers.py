@@ -53,8 +53,8 @@ class ReadyWorkers:
             fellows = [other.speed.steps.typical for other in self.records if other is not record]
             record.speed.steps.settle(fellows, now)
             self._enter_speeds()
-        elif self.speeds[place] is None and self.records[place].speed.tokens_per_s:
-            self._enter_speeds()
+        elif (self.speeds[place] is None) != (self.records[place].speed.tokens_per_s is None):
+            self._enter_speeds()  # its first, or it has begun anew
 
     def refresh(self, now: float) -> None:
         """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""

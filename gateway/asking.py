@@ -88,7 +88,8 @@ class Asking:
             if len(body) < LEAST_BODY_BYTES:
                 request = read_foreign(path, body)
             else:
-                request, hole = self._bodies.read(path, body)
+                owner = caller.tenant if caller.salted else None
+                request, hole = self._bodies.read(path, body, owner or "")
         except RequestError:
             # The parser for our own workers has the last word about what is for them.
             if self._has_own(self._model_of(decode_object(body).get("model"), caller)):

@@ -61,12 +61,11 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Downstream(Protocol):
-    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times, or
-    `on_answer` alone.
+    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
 
-    Exactly one of `on_end` and `on_failure` comes, last; after `cancel` nothing comes. Failing
-    before `on_body` lets the core try another worker, even after `on_head`; one that goes on from
-    another's progress brings no second `on_head`.
+    Exactly one of `on_end`, `on_answer` and `on_failure` comes, last; after `cancel` nothing comes.
+    Failing before `on_body` lets the core try another worker, even after `on_head`; one that goes
+    on from another's progress brings no second `on_head`.
     """
 
     def on_head(self, status: int, headers: Headers) -> None:

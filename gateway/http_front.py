@@ -22,8 +22,7 @@ from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestRe
 
 # Bytes that may wait for a slow reader before its worker is no longer read.
 WRITE_HIGH_BYTES = 65_536
-# Where the client may still be sending, it is read and dropped so long, because closing at once
-# would reset the connection, and the last answer might never be seen.
+# To close at once would reset a client that is still sending, and it might not see its answer.
 LINGER_S = 5.0
 
 
@@ -46,8 +45,7 @@ class Front:
         self.make_admin = make_admin
         self.hot_paths = hot_paths
         self.limits = limits
-        self.clock = clock
-        self.deadlines = deadlines
+        self.clock, self.deadlines = clock, deadlines
         self.heads = heads
         self.outbox = Outbox()
         self.draining = False
@@ -103,6 +101,8 @@ class FrontConnection(asyncio.Protocol):
         # from a closed one before the next write, and a worker must not compute for nobody.
         if self._request is not None:
             self.abort()
+        elif self._transport is not None:
+            self._outbox.send(self._transport)
         return False
 
     def data_received(self, data: bytes) -> None:

@@ -62,9 +62,10 @@ class KnownBodies:
         self._mark = secrets.token_hex(16).encode()
         self._known: dict[int, Hole] = {}
 
-    def read(self, path: bytes, body: bytes) -> tuple[ForeignRequest, Hole | None]:
+    def read(self, path: bytes, body: bytes, owner: str = "") -> tuple[ForeignRequest, Hole | None]:
         """With a hole the prompt lacks its bytes, and all else is as without.
 
+        Of what another `owner` has sent nothing is known, nor told by how long this takes.
         Raises as `read_foreign`. What is known costs 2 us for 100 KB, and 0.6 us a piece.
         """
         last = min(len(body), MAX_BEGINNING_BYTES)
@@ -72,7 +73,7 @@ class KnownBodies:
         # A single byte is found twenty times as fast as several.
         if body.find(b'"', low, high) >= 0 and body.find(_MESSAGE, low, high) >= 0:
             return read_foreign(path, body), None
-        hole, again = self._find(path, body, last)
+        hole, again = self._find(b"%b %b" % (path, owner.encode()), body, last)
         if again is not None:
             request = read_foreign(path, body)
             key, place = again
@@ -82,11 +83,11 @@ class KnownBodies:
         return (read_foreign(path, body), None) if around is None else (around, hole)
 
     def _find(
-        self, path: bytes, body: bytes, last: int
+        self, whose: bytes, body: bytes, last: int
     ) -> tuple[Hole | None, tuple[int, int] | None]:
         """The largest known hole; and a longer beginning that came once: its key and its end."""
         whole = last // PIECE_BYTES * PIECE_BYTES
-        view, key, start = memoryview(body), xxh3_64_intdigest(path, self._seed), 0
+        view, key, start = memoryview(body), xxh3_64_intdigest(whose, self._seed), 0
         hole: Hole | None = None
         again: tuple[int, int] | None = None
         for end in (

@@ -81,12 +81,12 @@ def conversation_by_ids(
     """A name for the conversation, equal for all its turns under this root; None: no messages.
 
     It reads only what lies behind the last block of the first exchange. No exchange begins or ends
-    in a hole.
+    in a hole, but one may end right behind it.
     """
     end = first_exchange(text)
     if end is None:
         return None
-    left_out = 0 if hole is None or end <= hole.before else hole.size
+    left_out = 0 if hole is None or end < hole.before else hole.size
     blocks = blocks_in_bytes(end + left_out)
     parent = ids[blocks - 1] if blocks else root
     begin = bytes_in_blocks(blocks) - left_out

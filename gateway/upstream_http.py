@@ -36,8 +36,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parts: list[bytes] = []  # of the body, in the piece being parsed
         self._own_parts = 0  # a second answer that nobody asked for is no part of the first
         self._status = 0  # of a head that the listener has not heard of
-        self._complete = False
-        self._keeps = False  # the worker lets the connection live on
+        self._complete = self._keeps = False  # it lets the connection live on
         self._surplus = False  # more came than was asked for
         self._paused = False
         # Called for each chunk of a stream: no frame of Python's.
@@ -176,7 +175,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._complete:
-            self._surplus, self._own_parts = True, len(self._parts)
+            if not self._surplus:
+                self._surplus, self._own_parts = True, len(self._parts)
             return
         self._headers = []
         self._head_bytes = 0

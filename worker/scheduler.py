@@ -192,7 +192,7 @@ class Scheduler:
     def _next_start(self) -> int:
         """Where the first prompt of the next step goes on, or begins."""
         for sequence in self.running:
-            if sequence.planned < sequence.prefill_end:
+            if sequence.planned < self._open_end(sequence):
                 return sequence.planned
         return next((self._memory.found(s).tokens for s in self.waiting.in_order(1)), 0)
 
@@ -210,9 +210,8 @@ class Scheduler:
                 return 0
         elif last - start > budget:
             end = (start + budget) // self._budget.grain * self._budget.grain
-        if end == last and emits and request.credit <= 0:
-            page = self._memory.page_size
-            end = (last - 1) // page * page
+        if end == last:
+            end = self._open_end(sequence)
         if end <= start:
             return 0
         scored = range(0)
@@ -223,6 +222,15 @@ class Scheduler:
             plan_chunk(sequence, end - start, prefill=True, samples=samples, scored=scored)
         )
         return end - start
+
+    def _open_end(self, sequence: TokenSequence) -> int:
+        """How far its prompt may be computed: short of the last page, whose pass brings a token,
+        while there is no credit for one."""
+        request, last = sequence.request, sequence.prefill_end
+        if request.scoring or request.credit > 0:
+            return last
+        page = self._memory.page_size
+        return (last - 1) // page * page
 
     def _scorable(self, chunks: list[Chunk]) -> int:
         """Tokens of prompts to be scored that still go into the step."""

@@ -282,6 +282,21 @@ async def test_a_client_that_leaves_cancels_its_request() -> None:
         assert not gateway.front.connections
 
 
+async def test_an_answer_of_the_turn_in_which_the_client_ends_its_side_still_goes_out() -> None:
+    async with served() as gateway, RawClient(gateway.port) as client:
+        gateway.generator.by_hand = True
+        client.send(request("/generate", b"x"))
+        asked = await gateway.generator.next()
+        asked.client.on_answer(200, [*JSON, (b"content-length", b"1")], b"1", AnswerCounts())
+        (connection,) = gateway.front.connections
+        transport = connection._transport
+        assert transport is not None
+        assert not connection.eof_received()
+        transport.close()  # as the loop does then
+        assert (await client.answer()).body == b"1"
+        assert await client.ended()
+
+
 async def test_a_slow_reader_pauses_the_worker_and_gets_every_byte() -> None:
     async with served() as gateway, RawClient(gateway.port, read_limit=1024) as client:
         gateway.generator.by_hand = True

@@ -125,6 +125,13 @@ def test_the_same_body_on_another_path_is_another_one() -> None:
         assert whole(read_foreign(NATIVE, body), known, NATIVE, body)
 
 
+def test_what_one_owner_has_sent_is_new_from_another() -> None:
+    known = KnownBodies()
+    body = json.dumps(chat(document(UNITS, 60_000))).encode()
+    assert [known.read(CHAT, body, "a")[1] is not None for _ in range(3)] == [False, False, True]
+    assert [known.read(CHAT, body, "b")[1] is not None for _ in range(3)] == [False, False, True]
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_bodies, "MAX_BEGINNINGS", 10)
     monkeypatch.setattr(known_chains, "MAX_HOLES", 2)
@@ -148,6 +155,25 @@ def test_a_field_behind_the_text_is_read_each_time() -> None:
         assert question is not None
         seen.append(question.ask.blocks[KEY][-1])
     assert len(set(seen)) == 3
+
+
+def test_a_conversation_keeps_its_name_where_its_text_ends_with_a_block() -> None:
+    """The whole text is left out then, and what stands right behind the hole ends the exchange."""
+    asking, names = new_asking(), []
+    filler = b'{"metadata":"%b","messages":[{"role":"user","content":"'
+    head = filler % (b"m" * (1_031 - len(filler)))
+    for seed in range(2):
+        text = document(UNITS[:1], 36_864, seed).encode()[: 36_864 - len(head)]
+        for turn in range(5):
+            tail = (
+                b'"},{"role":"assistant","content":"yes"},{"role":"user","content":"%d"}]}' % turn
+            )
+            body = head + text + tail
+            question = asking.read(CHAT, body)
+            assert question == new_asking().read(CHAT, body)
+            assert question is not None
+            names.append(question.ask.session)
+    assert len(set(names)) == 2
 
 
 TAILS = (

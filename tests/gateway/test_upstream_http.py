@@ -160,7 +160,11 @@ CHUNKS = (
 
 
 @pytest.mark.parametrize("first", [LENGTH, CHUNKS], ids=["length", "chunks"])
-@pytest.mark.parametrize("second", [LENGTH, CHUNKS, CHUNKS[:-9]], ids=["length", "chunks", "cut"])
+@pytest.mark.parametrize(
+    "second",
+    [LENGTH, CHUNKS, CHUNKS[:-9], LENGTH + CHUNKS],
+    ids=["length", "chunks", "cut", "two-more"],
+)
 @pytest.mark.parametrize("cut", [0, 80, len(CHUNKS) - 2], ids=["one-piece", "in-it", "at-its-end"])
 async def test_a_second_answer_is_no_part_of_the_first(
     first: bytes, second: bytes, cut: int
