@@ -80,6 +80,7 @@ class Bench:
                 9000 + number,
                 clock=clock,
                 deadlines=gateway.headquarters.path.deadlines,
+                outbox=gateway.headquarters.path.outbox,
                 max_idle=64,
                 idle_timeout_s=60.0,
             )

@@ -24,6 +24,7 @@ from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.narrated import NarratedForwarder
 from radixgate.gateway.observers import Observers
+from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
@@ -80,6 +81,7 @@ class DataPath:
         self._clock = clock
         self._rng = rng
         self.deadlines = Deadlines(clock)
+        self.outbox = Outbox()
         self.fleet = Fleet(policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
@@ -88,6 +90,7 @@ class DataPath:
             self.fleet,
             self.prompts,
             self.deadlines,
+            self.outbox,
             clock,
             rng,
             rules,

@@ -54,6 +54,7 @@ class Door:
             FrontLimits(listening.max_payload_size),
             clock,
             path.deadlines,
+            path.outbox,
             path.own_headers,
             HeadCache(headers.to_worker()),
         )

@@ -37,6 +37,7 @@ class Front:
         limits: FrontLimits,
         clock: Clock,
         deadlines: Deadlines,
+        outbox: Outbox,
         own_headers: OwnHeaders,
         heads: HeadCache,
     ) -> None:
@@ -45,9 +46,8 @@ class Front:
         self.make_admin = make_admin
         self.hot_paths = hot_paths
         self.limits = limits
-        self.clock, self.deadlines = clock, deadlines
+        self.clock, self.deadlines, self.outbox = clock, deadlines, outbox
         self.heads = heads
-        self.outbox = Outbox()
         self.draining = False
         self.connections: set[FrontConnection] = set()
 

@@ -220,6 +220,7 @@ class UpstreamPool:
         *,
         clock: Clock,
         deadlines: Deadlines,
+        outbox: Outbox,
         max_idle: int,
         idle_timeout_s: float,
         credentials: bytes = b"",
@@ -238,8 +239,7 @@ class UpstreamPool:
         self._deadlines = deadlines
         self._max_idle = max_idle
         self._idle_timeout_s = idle_timeout_s
-        self.heads = AnswerHeads()
-        self.outbox = Outbox()
+        self.heads, self.outbox = AnswerHeads(), outbox
         self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
         self._open: set[UpstreamConnection] = set()
 

@@ -13,6 +13,7 @@ from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.grpc_worker import GrpcWorker, GrpcWorkerParts
 from radixgate.gateway.mirror_file import MirrorFile
+from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -27,6 +28,7 @@ def worker_factories(
     fleet: Fleet,
     prompts: PromptTokenizer,
     deadlines: Deadlines,
+    outbox: Outbox,
     clock: Clock,
     rng: random.Random,
     rules: GatewayRules,
@@ -48,6 +50,7 @@ def worker_factories(
             port,
             clock=clock,
             deadlines=deadlines,
+            outbox=outbox,
             max_idle=config.worker_idle_connections,
             idle_timeout_s=config.worker_idle_timeout_secs,
             credentials=credentials,

@@ -16,6 +16,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.http_front import Front
+from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_ids import RequestIds
@@ -96,6 +97,7 @@ async def served(max_body_bytes: int = 10_000_000) -> AsyncIterator[Served]:
         FrontLimits(max_body_bytes),
         clock,
         Deadlines(clock),
+        Outbox(),
         OwnHeaders(b"random", RequestIds(random.Random(1))),
         HeadCache(),
     )

@@ -8,6 +8,7 @@ from clocks import FakeClock
 from radixgate.errors import WorkerFailed
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 from scripted_worker import Close, Hang, Raw, ScriptedWorker, Sleep, answer, chat_answer
@@ -27,6 +28,7 @@ def pool_to(worker: ScriptedWorker, max_idle: int = 8) -> tuple[UpstreamPool, Fa
         worker.port,
         clock=clock,
         deadlines=deadlines,
+        outbox=Outbox(),
         max_idle=max_idle,
         idle_timeout_s=10.0,
     )
