@@ -138,7 +138,7 @@ class Fleet:
 
     def mirrors_of(self, model: str) -> tuple[MirrorKey, ...]:
         """The mirrors under which a prompt for this model needs block ids."""
-        return tuple(key for key in self._mirrors if key.model == model)
+        return tuple([key for key in self._mirrors if key.model == model])
 
     def mirror_of(self, worker_id: str) -> RadixMirror:
         """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""

