@@ -175,6 +175,7 @@ class StreamedAnswer:
         self._trim_at = TRIM_AT_BYTES
         self._let_go = 0  # events that are kept no more
         self._events: list[bytes] | None = None  # the last ones, once the stream has ended
+        self._told: AnswerCounts | None = None  # of those, once they have been asked for
 
     def feed(self, data: bytes) -> None:
         self._parts.append(data)
@@ -192,14 +193,14 @@ class StreamedAnswer:
         return any(answer.finishes for answer in map(_read_event, events) if answer is not None)
 
     def counts(self) -> AnswerCounts:
-        for event in reversed(self._last_events()):
-            if event == sse.DONE_DATA:
-                continue
-            answer = _read_event(event)
-            counts = answer.counts() if answer is not None else None
-            if counts is not None:
-                return counts
-        return _UNKNOWN
+        if self._told is None:
+            told = (
+                answer.counts()
+                for event in reversed(self._last_events())
+                if event != sse.DONE_DATA and (answer := _read_event(event)) is not None
+            )
+            self._told = next((counts for counts in told if counts is not None), _UNKNOWN)
+        return self._told
 
     def counts_so_far(self) -> AnswerCounts:
         """As the worker told on the way; else a token an event, which is what engines send."""
