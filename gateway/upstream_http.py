@@ -36,7 +36,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parts: list[bytes] = []  # of the body, in the piece being parsed
         self._own_parts = 0  # a second answer that nobody asked for is no part of the first
         self._status = 0  # of a head that the listener has not heard of
-        self._complete = self._keeps = False  # it lets the connection live on
+        self._complete = self._keeps = False  # the answer is whole; the worker lets us go on
         self._surplus = False  # more came than was asked for
         self._paused = False
         # Called for each chunk of a stream: no frame of Python's.
