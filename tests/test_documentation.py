@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,11 @@ def test_a_documented_command_has_the_flags_it_is_given(words: list[str]) -> Non
     assert words[0] in ENTRIES
     if "--help" not in words:
         load(ENTRIES[words[0]].command, words[1:], environ={})
+
+
+@pytest.mark.parametrize("words", TO_RUN)
+def test_no_documented_port_is_one_that_the_kernel_gives_to_clients(words: list[str]) -> None:
+    """From 32768 on, on Linux: it may be in use by any connection just then."""
+    ports = [int(port) for word in words for port in re.findall(r":(\d{4,5})\b", word)]
+    ports += [int(b) for a, b in pairwise(words) if a.endswith("port")]
+    assert all(port < 32_768 for port in ports), ports
