@@ -73,5 +73,5 @@ def test_a_documented_command_has_the_flags_it_is_given(words: list[str]) -> Non
 def test_no_documented_port_is_one_that_the_kernel_gives_to_clients(words: list[str]) -> None:
     """From 32768 on, on Linux: it may be in use by any connection just then."""
     ports = [int(port) for word in words for port in re.findall(r":(\d{4,5})\b", word)]
-    ports += [int(b) for a, b in pairwise(words) if a.endswith("port")]
+    ports += [int(b) for a, b in pairwise(words) if re.fullmatch("--(grpc-)?port", a)]
     assert all(port < 32_768 for port in ports), ports
