@@ -1,6 +1,5 @@
 """G03: bytes are relayed untouched however they are cut, and the counts are read all the same."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from raw_client import RawClient, request
 from scripted_worker import Raw, Recorded, ScriptedWorker, Sleep, Step, chunk, sse_head
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
+from until import until
 
 BODY = (
     b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3\xa9 \xf0\x9f\x98\x80"},'
@@ -63,13 +63,18 @@ async def test_a_slow_reader_gets_every_byte_and_the_gateway_keeps_few() -> None
     piece = chunk(b"data: " + b"x" * 20_000 + b"\n\n")
     end = [chunk(b"data: [DONE]\n\n"), END]
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
-        worker.script = lambda request: [*sse_head(), *[piece] * 400, *end]
+        worker.script = lambda request: [
+            *sse_head(),
+            *[piece] * 600,
+            *end,
+        ]  # more than the sockets keep
         async with RawClient(gateway.port, read_limit=4096) as client:
             client.send(request(CHAT, chat_body(stream=True)))
-            await asyncio.sleep(0.1)
             assert gateway.gateway.door is not None
-            (front,) = gateway.gateway.door.front.connections
+            connections = gateway.gateway.door.front.connections
+            await until(lambda: any(front._paused for front in connections))
+            (front,) = connections
             assert front._transport is not None
             assert front._transport.get_write_buffer_size() < 500_000
             reply = await client.answer()
-            assert len(reply.body) == 400 * 20_008 + len(b"data: [DONE]\n\n")
+            assert len(reply.body) == 600 * 20_008 + len(b"data: [DONE]\n\n")

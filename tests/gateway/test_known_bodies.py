@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from books import identity
 from clocks import FakeClock
 from radixgate.errors import RequestError
-from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity, WorkerState
+from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerState
 from radixgate.gateway import known_bodies, known_chains
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import PromptTokens
@@ -58,19 +59,7 @@ class NoPrompts:
 def foreign_fleet() -> Fleet:
     clock, rng = FakeClock(), random.Random(1)
     fleet = Fleet(make_policy("round_robin", clock, rng), clock, rng)
-    fleet.admit(
-        WorkerIdentity(
-            id="a",
-            url="http://a",
-            kind="http",
-            model="toy",
-            mirror=KEY,
-            capacity_tokens=None,
-            weights_id="toy",
-            instance_id="",
-            reports_kv=False,
-        )
-    )
+    fleet.admit(identity("a", model="toy", key=KEY, reports_kv=False))
     fleet.set_state("a", WorkerState.READY)
     return fleet
 

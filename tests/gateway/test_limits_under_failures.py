@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -39,12 +40,14 @@ async def client(gateway: SmallGateway, rng: random.Random, statuses: list[int])
                 assert len(reply.events) == 4 or b'"error"' in reply.events[-2]
 
 
-async def dying(worker: ScriptedWorker) -> None:
+async def dying(worker: ScriptedWorker, attempts: Callable[[], int]) -> None:
+    """It goes, and comes again, with every twenty attempts at any worker."""
     while True:
-        await asyncio.sleep(0.15)
-        await worker.stop()
-        await asyncio.sleep(0.15)
-        await worker.start()
+        for change in (worker.stop, worker.start):
+            seen = attempts()
+            while attempts() < seen + 20:  # noqa: ASYNC110  # to the last request
+                await asyncio.sleep(0.001)
+            await change()
 
 
 @pytest.mark.slow
@@ -57,7 +60,7 @@ async def test_every_request_ends_once_and_every_count_returns_to_nothing() -> N
                 *events("a", "b", gap_s=0.004),
                 *sse_end(),
             ]
-        killer = asyncio.create_task(dying(workers[0]))
+        killer = asyncio.create_task(dying(workers[0], lambda: gateway.gateway.metrics.attempts))
         statuses: list[int] = []
         rng = random.Random(3)
         await asyncio.gather(*(client(gateway, rng, statuses) for _ in range(40)))

@@ -131,11 +131,11 @@ async def test_sigterm_lets_answers_end_and_a_second_one_does_not_wait() -> None
         await served.ready(1)
         worker.script = lambda request: [*sse_head(), *events(*"abcdef", gap_s=5)]
         children = served.children()
-        async with RawClient(served.port) as client:
+        async with RawClient(served.port) as idle, RawClient(served.port) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             await until(lambda: len(worker.requests) == 1)
             served.process.send_signal(signal.SIGTERM)
-            await asyncio.sleep(0.2)
+            assert await idle.ended()  # it has begun to drain
             assert served.process.returncode is None
             served.process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(2):

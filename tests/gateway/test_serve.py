@@ -77,11 +77,11 @@ async def test_a_second_signal_ends_at_once() -> None:
     async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
         await served.has_ready_workers(1)
         worker.script = lambda request: [*sse_head(), *events(*"abcdef", gap_s=5)]
-        async with RawClient(served.port) as client:
+        async with RawClient(served.port) as idle, RawClient(served.port) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             await until(lambda: len(worker.requests) == 1)
             served.process.send_signal(signal.SIGTERM)
-            await asyncio.sleep(0.2)
+            assert await idle.ended()  # it has begun to drain
             assert served.process.returncode is None
             served.process.send_signal(signal.SIGINT)
             async with asyncio.timeout(2):

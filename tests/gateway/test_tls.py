@@ -56,7 +56,7 @@ async def test_a_client_speaks_tls_on_the_hot_path_and_to_the_admin(ours: Author
 
 
 async def test_a_slow_reader_over_tls_gets_every_byte(ours: Authority) -> None:
-    texts = ["x" * 20_000] * 200
+    texts = ["x" * 20_000] * 600  # more than the sockets keep
     async with ScriptedWorker() as worker, small_gateway(rules=listening(ours)) as gateway:
         gateway.gateway.workers.add(worker.url)
         await until(lambda: len(gateway.gateway.workers.ready()) == 1)
@@ -64,9 +64,11 @@ async def test_a_slow_reader_over_tls_gets_every_byte(ours: Authority) -> None:
         tls = client_context([ours.file], None, None)
         async with RawClient(gateway.port, 4096, tls) as client:
             client.send(request(CHAT, chat_body(stream=True)))
-            await asyncio.sleep(0.1)
+            assert gateway.gateway.door is not None
+            connections = gateway.gateway.door.front.connections
+            await until(lambda: any(front._paused for front in connections))
             reply = await client.answer()
-        assert len(reply.events) == 202
+        assert len(reply.events) == 602
 
 
 async def test_in_the_clear_or_by_another_authority_nothing_is_answered(
