@@ -57,7 +57,6 @@ class Outbox:
     def _empty(self) -> None:
         self._called = False
         waiting, self._waiting = self._waiting, {}
-        self._look(len(waiting))
         for transport, data in waiting.items():
             if transport.is_closing():
                 continue  # nobody reads it any more
@@ -67,6 +66,8 @@ class Outbox:
                 # The others must not lose theirs.
                 _log.exception("a connection could not be written to")
                 transport.abort()
+        # Last, so that nothing that a write brings about is made before what still waits.
+        self._look(len(waiting))
 
     def _look(self, writes: int) -> None:
         self._turns += 1
