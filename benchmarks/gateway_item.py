@@ -24,8 +24,9 @@ from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.grpc_client import GrpcWorkerClient
 from radixgate.gateway.http_front import FrontConnection
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.prompt_tokens import ServedModel
-from radixgate.policies.registry import make_policy
+from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.text.prompt_encoder import PromptEncoder
@@ -99,7 +100,8 @@ def step(streams: int, number: int) -> bytes:
 async def measure(streams: int) -> tuple[float, float]:
     clock, rng = SystemClock(), random.Random(0)
     config = GatewayConfig(port=0)
-    gateway = Gateway(config, make_policy(config.policy, clock, rng), clock, rng, LIMITED)
+    own = own_policy(config.policy, PolicyConfigs(), clock, rng)
+    gateway = Gateway(config, own, clock, rng, LIMITED)
     await gateway.start()
     stream = await attached(gateway)
     running = asyncio.create_task(stream.run())

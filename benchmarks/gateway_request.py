@@ -19,10 +19,11 @@ from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.http_front import FrontConnection
 from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 from radixgate.gateway.worker_http import HttpWorkerClient
-from radixgate.policies.registry import make_policy
+from radixgate.policies.registry import PolicyConfigs
 
 BATCH, BATCHES, WORKERS = 200, 60, 2
 LIMITED = GatewayRules(
@@ -163,7 +164,8 @@ async def main() -> None:
         for name, characters in (("small", 50), ("big", 100_000)):
             clock, rng = SystemClock(), random.Random(0)
             config = GatewayConfig(policy=policy, port=0)
-            gateway = Gateway(config, make_policy(policy, clock, rng), clock, rng, rules)
+            own = own_policy(policy, PolicyConfigs(), clock, rng)
+            gateway = Gateway(config, own, clock, rng, rules)
             await gateway.start()
             requests = [request_of(characters, number) for number in range(BATCH)]
             median, low = measure(Bench(gateway, clock), requests)

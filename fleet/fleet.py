@@ -161,10 +161,9 @@ class Fleet:
     # ------------------------------------------------------------ by which policy
 
     def use_policy(self, policy: Policy) -> None:
-        """It chooses from now on. Leases stay as they are, and end as they would have."""
+        """It chooses from now on. Leases stay as they are, and end as they would have. The journal
+        is told by who knows whether another policy decides now."""
         self._policy = policy
-        if self.journal is not None:
-            self.journal.replaced()
 
     def flushed(self, worker_id: str) -> None:
         """It has dropped its cache. One that reports says so itself; of another nothing is believed

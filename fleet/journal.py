@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -20,28 +19,12 @@ from radixgate.fleet.decision_lines import (
     packed,
 )
 from radixgate.fleet.lease import Lease, Outcome
+from radixgate.fleet.rule import Rule
 from radixgate.policies.base import Candidates, Choice
-from radixgate.policies.registry import PolicyConfigs
 
-# Stands for a policy that was put in another's place while requests ran.
-UNNAMED = "unnamed"
 _SESSION_BYTES = 8
 # What a note holds in memory: itself, a block id, and a worker's row.
 _NOTE_BYTES, _BLOCK_BYTES, _ROW_BYTES = 1_000, 8, 300
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A policy as it began to decide."""
-
-    policy: str
-    settings: dict[str, dict[str, object]]
-    seed: int | None  # of its random source; None: nobody can tell
-
-    @classmethod
-    def of(cls, policy: str, configs: PolicyConfigs, seed: int | None) -> "Rule":
-        """A policy that is made by this name, with a source of this seed."""
-        return cls(policy, msgspec.to_builtins(configs), seed)
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -80,10 +63,6 @@ class Journal:
         self._rule = rule
         line = self._start(rule.seed)
         self._put(Note(lambda: line, _NOTE_BYTES))
-
-    def replaced(self) -> None:
-        """Another policy decides, and nobody told its name: its decisions cannot be repeated."""
-        self.begin(Rule(UNNAMED, self._rule.settings, None))
 
     def heading(self) -> StartLine:
         """The first line of a file that goes on where another ended. From any thread."""

@@ -3,10 +3,12 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.another_try import AnotherTry
 from radixgate.gateway.asking import Asking
 from radixgate.gateway.attempt import WorkerClient
@@ -27,6 +29,7 @@ from radixgate.gateway.observers import Observers
 from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
+from radixgate.gateway.own_policy import let_decide
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
@@ -37,7 +40,6 @@ from radixgate.gateway.spared import Spared
 from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.worker_factories import worker_factories
 from radixgate.gateway.worker_rows import worker_gauges
-from radixgate.policies.base import Policy
 
 
 class ServedWorkers(Protocol):
@@ -71,7 +73,7 @@ class DataPath:
     def __init__(
         self,
         first: Rules,
-        policy: Policy,
+        policy: RuledPolicy,
         clock: Clock,
         rng: random.Random,
         processes: int = 1,
@@ -82,7 +84,7 @@ class DataPath:
         self._rng = rng
         self.deadlines = Deadlines(clock)
         self.outbox = Outbox()
-        self.fleet = Fleet(policy, clock, rng, rules.fleet)
+        self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
         self.factories = worker_factories(
@@ -116,7 +118,8 @@ class DataPath:
         self.held = HeldRequests()
         self.limits = Limits.of(rules.limits, first.keys, clock)
         self.detour = Detour()
-        self.use_own_policy = self.fleet.use_policy  # who else changes the policy goes between
+        # Who else changes the policy goes between.
+        self.use_own_policy: Callable[[RuledPolicy], None] = partial(let_decide, self.fleet)
         self._keys = first.keys
         self._observers: Observers | None = None  # None: nobody is told
         self._core: Core | None = None  # None: it serves nobody yet
@@ -163,7 +166,7 @@ class DataPath:
         self.metrics.read_dropped = observers.dropped
         self._open(self._core, self._keys)
 
-    def apply(self, rules: Rules, policy: Policy | None) -> None:
+    def apply(self, rules: Rules, policy: RuledPolicy | None) -> None:
         """From now on new requests go by these; what runs ends by the ones it began with.
 
         `policy`: None if it stays as it is, with what it remembers. Raises nothing.

@@ -2,7 +2,8 @@
 
 from radixgate.clock import Clock
 from radixgate.fleet.decision_lines import encode_line
-from radixgate.fleet.journal import Journal, Note, Rule
+from radixgate.fleet.journal import Journal, Note
+from radixgate.fleet.rule import Rule
 from radixgate.gateway.line_writer import LineWriter
 
 

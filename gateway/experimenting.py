@@ -10,6 +10,7 @@ from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
 from radixgate.clock import Clock
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.admin_experiments import ExperimentRoutes
 from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
@@ -18,7 +19,6 @@ from radixgate.gateway.experiments.gauges import experiment_metrics
 from radixgate.gateway.experiments.record_file import WriterThread
 from radixgate.gateway.experiments.site import Site
 from radixgate.gateway.workers import UnknownWorker, Workers
-from radixgate.policies.base import Policy
 
 
 class Experimenting:
@@ -29,7 +29,7 @@ class Experimenting:
         path: DataPath,
         workers: Workers,
         first: Rules,
-        policy: Policy,
+        policy: RuledPolicy,
         clock: Clock,
         rng: random.Random,
     ) -> None:

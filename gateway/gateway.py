@@ -3,6 +3,7 @@
 import random
 
 from radixgate.clock import Clock
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.data_path import Rules
 from radixgate.gateway.door import Door, Listening
@@ -13,7 +14,6 @@ from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.reloading import Adoption, Reloading
 from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.gateway.settings import GatewaySettings
-from radixgate.policies.base import Policy
 from radixgate.policies.registry import PolicyConfigs
 
 
@@ -23,7 +23,7 @@ class Gateway:
     def __init__(
         self,
         config: GatewayConfig,
-        policy: Policy,
+        policy: RuledPolicy,
         clock: Clock,
         rng: random.Random,
         rules: GatewayRules = NO_RULES,
@@ -93,12 +93,9 @@ class Gateway:
             own = own_policy(settings.config.policy, settings.policies, self._clock, self._rng)
         ring = KeyRing.made(settings.rules.access, adoption.keys)
         rules = Rules(settings.config, settings.rules, ring)
-        self.headquarters.apply(rules, None if own is None else own.policy)
-        decides = self.headquarters.experimenting.experiments.own_policy_decides
+        self.headquarters.apply(rules, own)
         if self.door is not None:
             self.door.renew()
-        if own is not None and decides and self._observers is not None:
-            self._observers.began(own.rule)
         self._config = settings.config
 
     def reopen_logs(self) -> None:

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from aiohttp import web
 
 from radixgate.clock import Clock
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.admin import Admin
 from radixgate.gateway.admin_log import admin_log
 from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.experimenting import Experimenting
 from radixgate.gateway.health import HealthRule
 from radixgate.gateway.workers import Workers
-from radixgate.policies.base import Policy
 
 
 class Headquarters:
     """One a gateway, however many processes answer its generations."""
 
-    def __init__(self, first: Rules, policy: Policy, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, first: Rules, policy: RuledPolicy, clock: Clock, rng: random.Random) -> None:
         self.path = path = DataPath(first, policy, clock, rng)
         config = first.config
         self.workers = Workers(
@@ -56,7 +56,7 @@ class Headquarters:
         assert make_admin is not None
         return make_admin
 
-    def apply(self, rules: Rules, policy: Policy | None) -> None:
+    def apply(self, rules: Rules, policy: RuledPolicy | None) -> None:
         """Go by these from now on. `policy`: None if it stays."""
         self.path.apply(rules, policy)
         self.experimenting.apply(rules)

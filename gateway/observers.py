@@ -7,7 +7,8 @@ from typing import Protocol
 
 from radixgate.clock import Clock
 from radixgate.errors import ConfigError
-from radixgate.fleet.journal import Journal, Rule
+from radixgate.fleet.journal import Journal
+from radixgate.fleet.rule import Rule
 from radixgate.gateway.decision_log import DecisionLog
 from radixgate.gateway.line_writer import LineWriter
 from radixgate.gateway.narrated import Opening
@@ -58,11 +59,6 @@ class Observers:
             self._logs["decisions"] = decisions
             self.journal = decisions.journal
         self._closers += [log.close for log in self._logs.values()]
-
-    def began(self, rule: Rule) -> None:
-        """Another policy decides from now on."""
-        if self.journal is not None:
-            self.journal.begin(rule)
 
     def dropped(self) -> Mapping[str, int]:
         """Lines that are in no file, by log."""

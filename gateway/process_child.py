@@ -81,7 +81,7 @@ class ChildProcess:
         keys = keys_share(setup.keys, config.processes)
         rules = Rules(config, settings.rules, KeyRing.made(settings.rules.access, keys))
         own = own_policy(config.policy, settings.policies, self._clock, self._rng)
-        self._path = DataPath(rules, own.policy, self._clock, self._rng, config.processes)
+        self._path = DataPath(rules, own, self._clock, self._rng, config.processes)
         self._siblings.open(self._path.fleet)
         roster = Roster(self._path.fleet, self._path.factories, self._path.choice)
         self._workers = FollowedWorkers(roster, HealthRule.of(config), channel.send)
@@ -164,9 +164,7 @@ class ChildProcess:
         own = None
         if order.policy_changed:
             own = own_policy(config.policy, settings.policies, self._clock, self._rng)
-        self._path.apply(rules, None if own is None else own.policy)
-        if own is not None:
-            self.observers.began(own.rule)
+        self._path.apply(rules, own)
         self._workers.rule = HealthRule.of(config)
         self._door.renew()
 

@@ -15,6 +15,7 @@ from radixgate import die_with_parent
 from radixgate.clock import Clock
 from radixgate.errors import ProcessFailed
 from radixgate.fleet.fleet import WorkerState
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.fleet.siblings import Siblings
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.crew import Crew, Hand, worker_is
@@ -52,7 +53,6 @@ from radixgate.gateway.roster import UP, Member, state_of
 from radixgate.gateway.settings import GatewaySettings
 from radixgate.gateway.worker_handle import OrderResult
 from radixgate.log import fields
-from radixgate.policies.base import Policy
 
 _CHILD = ("-m", "radixgate.gateway.process_child")
 _PARENT = -1  # among the siblings
@@ -69,7 +69,7 @@ class ParentGateway:
     """As `Gateway`: made, then `start`ed on a running loop; ended by `drain` and `stop`."""
 
     def __init__(
-        self, settings: GatewaySettings, policy: Policy, clock: Clock, rng: random.Random
+        self, settings: GatewaySettings, policy: RuledPolicy, clock: Clock, rng: random.Random
     ) -> None:
         """Raises ConfigError for limits that cannot be divided, or what only one process can do."""
         self._settings = settings
@@ -182,7 +182,7 @@ class ParentGateway:
             own = own_policy(settings.config.policy, settings.policies, self._clock, self._rng)
         ring = KeyRing.made(settings.rules.access, adoption.keys)
         rules = Rules(settings.config, settings.rules, ring)
-        self.headquarters.apply(rules, None if own is None else own.policy)
+        self.headquarters.apply(rules, own)
         self._settings, self._keys = settings, adoption.keys
         here = replace(settings, config=replace(settings.config, port=self.port))
         keys = list(adoption.keys)

@@ -58,10 +58,10 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
     if config.processes > 1:
         # Who decides and answers is a child; here it is only seen that it can be told of.
         check(rules.observe)
-        gateway = ParentGateway(settings, own.policy, clock, rng)
+        gateway = ParentGateway(settings, own, clock, rng)
     else:
         observers = Observers(rules.observe, own.rule, clock, policies.slo.aims_s)
-        gateway = Gateway(config, own.policy, clock, rng, rules, observers)
+        gateway = Gateway(config, own, clock, rng, rules, observers)
     gateway.reloading.read_by(settings, lambda: _effective(reread()))
     warn_if_open(config.host, rules.access)
     return uvloop.run(_serve(gateway, config, rules.tls.scheme))

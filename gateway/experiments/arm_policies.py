@@ -10,12 +10,12 @@ from radixgate.configs.declare import Knob, knobs_of
 from radixgate.configs.spelling import nearest
 from radixgate.configs.values import Given, value_of
 from radixgate.errors import ConfigError
-from radixgate.policies.base import Policy
+from radixgate.fleet.rule import RuledPolicy
+from radixgate.gateway.own_policy import own_policy
 from radixgate.policies.registry import (
     DEFAULT_POLICY,
     SLO_POLICY,
     PolicyConfigs,
-    make_policy,
 )
 
 
@@ -46,7 +46,7 @@ class ArmPolicies:
         self.make(arm)
         return arm
 
-    def make(self, arm: Arm) -> Policy:
+    def make(self, arm: Arm) -> RuledPolicy:
         """Raises ConfigError as `arm`."""
         configs = self._configs
         for section in self._sections(arm.policy):
@@ -54,9 +54,7 @@ class ArmPolicies:
             known = {knob.name for knob in knobs_of(type(config))}
             own = {name: value for name, value in arm.settings.items() if name in known}
             configs = replace(configs, **{section: replace(config, **own)})
-        # A source of its own: what an arm draws does not shift what the gateway draws.
-        rng = random.Random(self._rng.getrandbits(64))
-        return make_policy(arm.policy, self._clock, rng, configs)
+        return own_policy(arm.policy, configs, self._clock, self._rng)
 
     def _typed(self, policy: str, values: Mapping[str, Given]) -> Mapping[str, Setting]:
         known = self._knobs(policy)

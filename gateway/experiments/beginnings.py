@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from radixgate.analysis.experiments.records import Declaration
 from radixgate.analysis.experiments.schedule import schedule_of
 from radixgate.errors import ConfigError
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.declared import declaration_of
@@ -45,7 +46,7 @@ class Beginnings:
         arm = logbook.declaration.arms[1]
         shadow = Shadow(
             logbook,
-            lambda: site.arms.make(arm),
+            lambda: site.arms.make(arm).policy,
             UNITS[config.unit],
             site.fleet_config,
             site.clock,
@@ -75,15 +76,17 @@ class Beginnings:
     def _split(self, logbook: Logbook, config: LiveExperimentConfig) -> Plan:
         declared = logbook.declaration
         buckets = Buckets(logbook.salt, config.part, UNITS[config.unit])
-        policies = [self._policy_a(config, declared), self._site.arms.make(declared.arms[1])]
+        arm_b = self._site.arms.make(declared.arms[1]).policy
+        policies = [self._policy_a(config, declared), arm_b]
         policy = SplitPolicy(policies, buckets, declared.workers_b)
-        return Split(buckets, declared.workers_b, lambda: self._live.use(policy))
+        both = RuledPolicy(policy, self._live.own.rule.unnamed())
+        return Split(buckets, declared.workers_b, lambda: self._live.use(both))
 
     def _policy_a(self, config: LiveExperimentConfig, declared: Declaration) -> Policy:
         """The gateway's own goes on with all it knows; another begins anew."""
         if config.a is None and not config.a_settings:
-            return self._live.own
-        return self._site.arms.make(declared.arms[0])
+            return self._live.own.policy
+        return self._site.arms.make(declared.arms[0]).policy
 
     def _logbook(self, name: str, config: LiveExperimentConfig) -> Logbook:
         site = self._site

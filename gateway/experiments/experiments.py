@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from radixgate.analysis.experiments.records import Ended
 from radixgate.errors import ConfigError, RequestError
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.experiments.beginnings import Beginnings
 from radixgate.gateway.experiments.config import LiveExperimentConfig
@@ -19,7 +20,6 @@ from radixgate.gateway.experiments.lookout import Lookout
 from radixgate.gateway.experiments.record_file import InThread, unfinished
 from radixgate.gateway.experiments.site import Site
 from radixgate.log import fields
-from radixgate.policies.base import Policy
 
 MOST_KNOWN = 64  # the oldest that is over is forgotten for a new one
 MOST_SHADOWS = 4
@@ -48,7 +48,7 @@ class Experiments:
     def __init__(
         self,
         site: Site,
-        own_policy: Policy,
+        own_policy: RuledPolicy,
         declared: Mapping[str, LiveExperimentConfig],
         *,
         soon: Callable[[Callable[[], None]], object],
@@ -120,12 +120,7 @@ class Experiments:
 
     # ------------------------------------------------------------ of the gateway's life
 
-    @property
-    def own_policy_decides(self) -> bool:
-        """False while an experiment acts."""
-        return self._live.own_decides
-
-    def change_own_policy(self, policy: Policy) -> None:
+    def change_own_policy(self, policy: RuledPolicy) -> None:
         """The gateway's settings were changed; an experiment that acts keeps its turn."""
         self._live.change_own(policy)
 

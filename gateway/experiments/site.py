@@ -10,11 +10,11 @@ from pathlib import Path
 from radixgate.analysis.experiments.records import Declaration
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet, FleetConfig, WorkerState
+from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.detour import Detour
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
 from radixgate.log import fields
-from radixgate.policies.base import Policy
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class LiveStage:
         site: Site,
         declaration: Declaration,
         flush: str,
-        install: Callable[[Policy], None],
+        install: Callable[[RuledPolicy], None],
         acting: Callable[[], Acting | None],
     ) -> None:
         """`flush`: `auto`, `always` or `never`; `install` makes a policy the live one."""

@@ -9,7 +9,7 @@ import msgspec
 
 from radixgate.errors import ConfigError
 from radixgate.fleet.decision_lines import DecisionLine, OutcomeLine, StartLine
-from radixgate.fleet.journal import UNNAMED
+from radixgate.fleet.rule import UNNAMED
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.log_reader import Gaps, read_log
 from radixgate.loadgen.replay.redecide import LogClock, Redecider

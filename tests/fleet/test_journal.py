@@ -13,8 +13,8 @@ from radixgate.fleet.decision_lines import (
     packed,
     unpacked,
 )
-from radixgate.fleet.journal import Rule
 from radixgate.fleet.lease import Outcome
+from radixgate.fleet.rule import Rule
 
 
 def decision(noted: NotedFleet, number: int) -> DecisionLine:

@@ -119,7 +119,7 @@ async def test_m02_a_retried_prompt_is_remembered_where_it_was_answered() -> Non
         ) as gateway,
     ):
         worker.script = lambda request: json_answer({}, 503)
-        for number in range(6):
+        for number in range(16):
             text = f"{number} {LONG}"
             assert (await gateway.chat(text)).status == 200
             before = len(worker.requests)

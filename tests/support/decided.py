@@ -7,8 +7,9 @@ from pathlib import Path
 from books import Books, ask, report
 from clocks import FakeClock
 from radixgate.fleet.decision_lines import Line, decode_line
-from radixgate.fleet.journal import Journal, Note, Rule
+from radixgate.fleet.journal import Journal, Note
 from radixgate.fleet.lease import Lease, Outcome
+from radixgate.fleet.rule import Rule
 from radixgate.policies.registry import PolicyConfigs, make_policy
 
 RUN = bytes(range(16))

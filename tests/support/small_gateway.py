@@ -9,9 +9,10 @@ from radixgate.clock import SystemClock
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
+from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.rules import NO_RULES, GatewayRules
 from radixgate.policies.cache_aware import CacheAwareConfig
-from radixgate.policies.registry import PolicyConfigs, make_policy
+from radixgate.policies.registry import PolicyConfigs
 from raw_client import Answer, ask, request
 from scripted_worker import ScriptedWorker
 from until import until
@@ -91,7 +92,7 @@ async def small_gateway(
     config = GatewayConfig(**settings)
     rng, clock = random.Random(config.seed), SystemClock()
     configs = PolicyConfigs(cache_aware or CacheAwareConfig())
-    gateway = Gateway(config, make_policy(config.policy, clock, rng, configs), clock, rng, rules)
+    gateway = Gateway(config, own_policy(config.policy, configs, clock, rng), clock, rng, rules)
     await gateway.start()
     try:
         small = SmallGateway(gateway)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from radixgate.clock import SystemClock
-from radixgate.fleet.journal import Rule
+from radixgate.fleet.rule import Rule
 from radixgate.gateway.narrated import Opening
 from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.observers import Observers

@@ -13,6 +13,7 @@ from decided import NotedFleet
 from radixgate.cli import main
 from radixgate.errors import ConfigError
 from radixgate.fleet.decision_lines import encode_line
+from radixgate.fleet.rule import Rule
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.run import run_replay
 from radixgate.policies.cache_aware import CacheAwareConfig
@@ -135,6 +136,7 @@ def test_a_policy_that_was_put_in_place_has_to_be_named(tmp_path: Path) -> None:
     noted = NotedFleet("kv_cost")
     noted.busy_day(10)
     noted.books.fleet.use_policy(make_policy("random", FakeClock(), random.Random(1)))
+    noted.journal.begin(Rule.of("kv_cost", PolicyConfigs(), 1).unnamed())
     noted.busy_day(10)
     path = noted.write(tmp_path / "decisions.jsonl")
     with pytest.raises(ConfigError, match="name the one to decide again"):
