@@ -88,9 +88,11 @@ def unknown_policy(name: str, names: Sequence[str]) -> ConfigError:
 def effective_policy(name: str, configs: PolicyConfigs) -> str:
     """The policy that settings ask for: with an SLO, `kv_cost` is `kv_cost_slo`.
 
-    Raises ConfigError for settings of a policy that would not run.
+    Raises ConfigError for settings of a policy that would not run, and for a policy without those
+    it lives by.
     """
     check_thresholds(name, configs)
+    check_aims(name, configs)
     if not configs.slo.given:
         return name
     if name not in (DEFAULT_POLICY, SLO_POLICY):
@@ -99,6 +101,15 @@ def effective_policy(name: str, configs: PolicyConfigs) -> str:
             f" {SLO_POLICY}, or leave them out"
         )
     return SLO_POLICY
+
+
+def check_aims(name: str, configs: PolicyConfigs) -> None:
+    """Raises ConfigError if `kv_cost_slo` is given nothing to keep."""
+    if name == SLO_POLICY and not configs.slo.given:
+        raise ConfigError(
+            f"{SLO_POLICY} keeps ttft_slo or itl_slo, and neither is given: give one, or the policy"
+            f" {DEFAULT_POLICY}"
+        )
 
 
 def check_thresholds(name: str, configs: PolicyConfigs) -> None:

@@ -16,6 +16,7 @@ from radixgate.policies.registry import (
     DEFAULT_POLICY,
     SLO_POLICY,
     PolicyConfigs,
+    check_aims,
 )
 
 
@@ -43,18 +44,22 @@ class ArmPolicies:
         policy = policy or self.own
         self.make(Arm(name, policy))
         arm = Arm(name, policy, self._typed(policy, _values(settings)))
+        check_aims(policy, self._configs_of(arm))
         self.make(arm)
         return arm
 
     def make(self, arm: Arm) -> RuledPolicy:
         """Raises ConfigError as `arm`."""
+        return own_policy(arm.policy, self._configs_of(arm), self._clock, self._rng)
+
+    def _configs_of(self, arm: Arm) -> PolicyConfigs:
         configs = self._configs
         for section in self._sections(arm.policy):
             config = getattr(configs, section)
             known = {knob.name for knob in knobs_of(type(config))}
             own = {name: value for name, value in arm.settings.items() if name in known}
             configs = replace(configs, **{section: replace(config, **own)})
-        return own_policy(arm.policy, configs, self._clock, self._rng)
+        return configs
 
     def _typed(self, policy: str, values: Mapping[str, Given]) -> Mapping[str, Setting]:
         known = self._knobs(policy)

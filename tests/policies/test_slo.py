@@ -90,5 +90,7 @@ def test_an_aim_chooses_the_policy_that_keeps_it() -> None:
     assert effective_policy("kv_cost_slo", aim) == "kv_cost_slo"
     assert effective_policy("kv_cost", PolicyConfigs()) == "kv_cost"
     assert effective_policy("sticky", PolicyConfigs()) == "sticky"
+    with pytest.raises(ConfigError, match="keeps ttft_slo or itl_slo, and neither is given"):
+        effective_policy("kv_cost_slo", PolicyConfigs())
     with pytest.raises(ConfigError, match="the policy is sticky: give --policy kv_cost_slo"):
         effective_policy("sticky", aim)

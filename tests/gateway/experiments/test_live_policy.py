@@ -112,6 +112,8 @@ def test_an_arm_with_service_levels_has_their_settings_and_its_costs() -> None:
     assert (choice.branch, kept.branch) == ("late", "miss")
     with pytest.raises(ConfigError, match="kv_cost has no setting 'ttft_slo'"):
         arms().arm("A", "kv_cost", given[:1])
+    with pytest.raises(ConfigError, match="neither is given: give one, or the policy kv_cost"):
+        arms().arm("B", "kv_cost_slo", given[1:])
 
 
 @pytest.mark.parametrize(
