@@ -1,17 +1,12 @@
 """A gateway of several processes: the parent knows the fleet, its children answer generations."""
 
 import asyncio
-import logging
-import os
 import random
 import signal
 import socket
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from radixgate import die_with_parent
 from radixgate.clock import Clock
 from radixgate.errors import ProcessFailed
 from radixgate.fleet.fleet import WorkerState
@@ -21,6 +16,7 @@ from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.crew import Crew, Hand, worker_is
 from radixgate.gateway.data_path import Rules
 from radixgate.gateway.headquarters import Headquarters
+from radixgate.gateway.kept_processes import KeptProcesses, Running, start_python
 from radixgate.gateway.key_ring import KeyRing, keys_of
 from radixgate.gateway.keys_file import KeyEntry
 from radixgate.gateway.metric_families import (
@@ -52,17 +48,12 @@ from radixgate.gateway.reserved_port import reserve
 from radixgate.gateway.roster import UP, Member, state_of
 from radixgate.gateway.settings import GatewaySettings
 from radixgate.gateway.worker_handle import OrderResult
-from radixgate.log import fields
 
 _CHILD = ("-m", "radixgate.gateway.process_child")
 _PARENT = -1  # among the siblings
 _START_S = 60.0
-# A child that ends soon after its start is started again more and more slowly.
-_SOON_S = 5.0
-_LONGEST_PAUSE_S = 5.0
 _LAST_WORDS_S = 2.0
 _COUNT_EVERY_S = 1.0
-_log = logging.getLogger(__name__)
 
 
 class ParentGateway:
@@ -96,10 +87,8 @@ class ParentGateway:
         self._reserved: socket.socket | None = None
         self._server: asyncio.AbstractServer | None = None
         self._admin_server: asyncio.AbstractServer | None = None
-        self._children: dict[int, asyncio.subprocess.Process] = {}
-        self._died_early = asyncio.Event()
-        self._keeping: list[asyncio.Task[None]] = []
-        self._ending = False
+        self._children = KeptProcesses(self._start_child)
+        self._counting: asyncio.Task[None] | None = None  # None: it has not begun
         self.port = 0  # the one really taken, once started
 
     async def start(self) -> None:
@@ -129,11 +118,8 @@ class ParentGateway:
                 folder.socket(CHILDREN_SOCKET),
             )
             self.reloading.begin()
-            self._keeping = [
-                loop.create_task(self._keep(index, folder.path))
-                for index in range(config.processes)
-            ]
-            self._keeping.append(loop.create_task(self._count()))
+            self._children.keep(config.processes)
+            self._counting = loop.create_task(self._count())
             await self._all_listen(config.processes)
         except BaseException:
             await self.stop()
@@ -142,29 +128,19 @@ class ParentGateway:
     async def drain(self) -> None:
         """Let running answers end at every child, for at most the grace time."""
         self.headquarters.admin.draining = True
-        self._ending = True
         self._crew.broadcast(Drain())
         grace_s = self._settings.config.shutdown_grace_period_secs + _LAST_WORDS_S
-        ends = [asyncio.ensure_future(child.wait()) for child in self._children.values()]
-        if ends:
-            await asyncio.wait(ends, timeout=grace_s)
+        await self._children.ended(grace_s)
 
     def reopen_logs(self) -> None:
         """Each child's files may have been moved away."""
-        for child in self._children.values():
-            if child.returncode is None:
-                child.send_signal(signal.SIGHUP)
+        self._children.signal(signal.SIGHUP)
 
     async def stop(self) -> None:
         """End the children that still run, and free everything."""
-        self._ending = True
-        for task in self._keeping:
-            task.cancel()
-        for child in self._children.values():
-            if child.returncode is None:
-                child.send_signal(signal.SIGKILL)
-        for child in list(self._children.values()):
-            await child.wait()
+        if self._counting is not None:
+            self._counting.cancel()
+        await self._children.kill(signal.SIGKILL)
         for server in (self._server, self._admin_server):
             if server is not None:
                 server.close()
@@ -191,40 +167,24 @@ class ParentGateway:
 
     # ------------------------------------------------------------ children
 
-    async def _keep(self, index: int, folder: str) -> None:
-        """Run the child, and run it again whenever it ends."""
-        loop, pause_s = asyncio.get_running_loop(), 0.0
-        while not self._ending:
-            began = loop.time()
-            child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", str(Path(die_with_parent.__file__))),
-                *(str(os.getpid()), sys.executable, *_CHILD, folder, str(index)),
-                stdin=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            self._children[index] = child
-            code = await child.wait()
-            if self._ending:
-                return
-            self._died_early.set()
-            lived_s = loop.time() - began
-            pause_s = 0.0 if lived_s >= _SOON_S else min(max(0.1, 2 * pause_s), _LONGEST_PAUSE_S)
-            _log.warning(
-                "a process has died and is started again",
-                extra=fields(process=index, code=code, pause_s=pause_s),
-            )
-            await asyncio.sleep(pause_s)
+    async def _start_child(self, index: int) -> Running:
+        assert self._folder is not None
+        return await start_python(*_CHILD, self._folder.path, str(index))
 
     async def _all_listen(self, count: int) -> None:
         all_listen = asyncio.ensure_future(self._crew.all_listen(count))
-        died = asyncio.ensure_future(self._died_early.wait())
+        died = asyncio.ensure_future(self._children.one_ended.wait())
         await asyncio.wait(
             {all_listen, died}, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED
         )
         for wait in (all_listen, died):
             wait.cancel()
         if self._crew.listening < count:
-            why = "one has ended" if self._died_early.is_set() else f"{_START_S:g} s have passed"
+            why = (
+                "one has ended"
+                if self._children.one_ended.is_set()
+                else f"{_START_S:g} s have passed"
+            )
             raise ProcessFailed(f"{self._crew.listening} of {count} processes listen, and {why}")
 
     def _welcome(self, hand: Hand) -> None:
