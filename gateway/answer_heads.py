@@ -26,6 +26,7 @@ class AnswerHeads:
 
     def __init__(self) -> None:
         self._known: dict[bytes, AnswerHead] = {}
+        self._lists: dict[bytes, Headers] = {}  # of answers that came in more than one piece
 
     def find(self, piece: bytes) -> AnswerHead | None:
         """The head of a piece that is a whole answer, no more and no less; None: parse it. O(1)."""
@@ -46,3 +47,16 @@ class AnswerHeads:
         if len(self._known) >= MAX_HEADS:
             self._known.clear()
         self._known[piece[:size]] = AnswerHead(size, whole, status, headers)
+
+    def same(self, piece: bytes, status: int, headers: Headers) -> Headers:
+        """The list that the same head had before, so that what was made of it is found by its id.
+
+        `piece` begins an answer that the parser has read. Never changed, as others share it.
+        """
+        size = piece.find(b"\r\n\r\n") + 4
+        # An interim head may stand before the answer's own.
+        if status != 200 or not piece.startswith(b"HTTP/1.1 200") or size > MAX_HEAD_BYTES:
+            return headers
+        if len(self._lists) >= MAX_HEADS:
+            self._lists.clear()
+        return self._lists.setdefault(piece[:size], headers)

@@ -24,6 +24,8 @@ KEPT_EVENTS = 4
 MAX_READ_BYTES = 16 * 1024 * 1024
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
+# `bytes.count` of two characters looks at each place; this jumps from one LF to the next.
+_find_blank_lines = re.compile(rb"\n\n").findall
 _UNKNOWN = AnswerCounts()
 
 
@@ -194,12 +196,7 @@ class StreamedAnswer:
 
     def counts(self) -> AnswerCounts:
         if self._told is None:
-            told = (
-                answer.counts()
-                for event in reversed(self._last_events())
-                if event != sse.DONE_DATA and (answer := _read_event(event)) is not None
-            )
-            self._told = next((counts for counts in told if counts is not None), _UNKNOWN)
+            self._told = self._read_counts()
         return self._told
 
     def counts_so_far(self) -> AnswerCounts:
@@ -208,6 +205,14 @@ class StreamedAnswer:
         if told.completion is not None:
             return told
         return AnswerCounts(completion=self._let_go + _count_events(b"".join(self._parts)))
+
+    def _read_counts(self) -> AnswerCounts:
+        for event in reversed(self._last_events()):
+            if event != sse.DONE_DATA and (answer := _read_event(event)) is not None:
+                counts = answer.counts()
+                if counts is not None:
+                    return counts
+        return _UNKNOWN
 
     def _last_events(self) -> list[bytes]:
         if self._events is None:
@@ -258,7 +263,7 @@ def _events_of(stream: bytes) -> list[bytes]:
 def _count_events(stream: bytes) -> int:
     if b"\r" in stream:
         return sum(1 for _ in _BLANK_LINE.finditer(stream))
-    return stream.count(b"\n\n")
+    return len(_find_blank_lines(stream))
 
 
 def _read_event(event: bytes) -> _Event | None:

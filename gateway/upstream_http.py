@@ -112,6 +112,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._surplus = self._surplus or (bool(wrong) and self._complete)
         if begins and self._complete and self._reusable and self._parts:
             self._pool.heads.learn(data, self._status, self._headers)
+        if begins and self._status:
+            self._headers = self._pool.heads.same(data, self._status, self._headers)
         self._deliver()
         if wrong:
             self._give_up(wrong)
@@ -227,9 +229,7 @@ class UpstreamPool:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """`credentials`: a header line of every request; empty: none. `tls`: None: in the clear."""
-        self._tls = tls
-        self.host = host
-        self.port = port
+        self.host, self.port, self._tls = host, port, tls
         self.authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.url = f"{'http' if tls is None else 'https'}://{self.authority}"
         self.credentials = credentials

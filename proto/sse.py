@@ -51,8 +51,10 @@ class SseScanner:
             self._after_cr = False
             if piece[:1] == b"\n":
                 piece = piece[1:]
-        rest = self._rest
-        rest += piece
+        rest: bytes | bytearray = piece  # not copied, as it mostly begins with a line
+        if self._rest:
+            self._rest += piece
+            rest = self._rest
         start = 0
         while True:
             end, width = _line_end(rest, max(start, self._searched))
@@ -64,11 +66,14 @@ class SseScanner:
             # A CR at the very end of what has come may be half of a CRLF.
             self._after_cr = rest[end] == 13 and width == 1 and start == len(rest)
             yield line
-        del rest[:start]
-        self._searched = len(rest)
+        if rest is self._rest:
+            del self._rest[:start]
+        else:
+            self._rest += rest[start:]
+        self._searched = len(self._rest)
 
 
-def _line_end(text: bytearray, start: int) -> tuple[int, int]:
+def _line_end(text: bytes | bytearray, start: int) -> tuple[int, int]:
     """Where the next line ends and how wide its end is; (-1, 0) if none has come."""
     lf = text.find(b"\n", start)
     cr = text.find(b"\r", start, lf if lf >= 0 else len(text))

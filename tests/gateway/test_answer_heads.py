@@ -53,4 +53,28 @@ def test_what_is_remembered_is_bounded() -> None:
     heads = AnswerHeads()
     for number in range(3 * MAX_HEADS):
         heads.learn(HEAD.replace(b"OK", b"%d" % number) + b"{}", 200, FIELDS)
+        heads.same(HEAD.replace(b"OK", b"%d" % number), 200, FIELDS)
     assert len(heads._known) <= MAX_HEADS
+    assert len(heads._lists) <= MAX_HEADS
+
+
+def test_a_head_that_comes_again_has_the_same_list() -> None:
+    heads = AnswerHeads()
+    first = heads.same(HEAD + b"{", 200, list(FIELDS))
+    assert heads.same(HEAD + b"[", 200, list(FIELDS)) is first
+    assert heads.same(HEAD.replace(b"2\r", b"3\r"), 200, [(b"content-length", b"3")]) is not first
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        pytest.param(b"HTTP/1.1 103 Early Hints\r\n\r\n", id="interim"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 2000, id="long"),
+        pytest.param(b"\r\n", id="blank-line-before"),
+    ],
+)
+def test_a_head_behind_another_has_its_own_list(begins: bytes) -> None:
+    heads = AnswerHeads()
+    for value in (b"1", b"2"):
+        headers = [(b"content-length", value)]
+        assert heads.same(begins + HEAD, 200, headers) is headers
