@@ -54,19 +54,34 @@ class Siblings:
     def take(self, *, whole: bool = False) -> News | None:
         """What the others should know; None: nothing. O(workers).
 
-        `whole`: loads of every worker, changed or not, so that what got lost is made good.
+        `whole`: loads of every worker, changed or not, so that what got lost is made good; once in
+        a while.
         """
         assert self._fleet is not None
         self._called = False
         self._flush_last()
-        loads = []
+        if whole:
+            self._forget_who_left()
+        loads, told, self._told = [], self._told, {}
         for record in self._fleet.records():
             share = self._share_of(record)
-            if whole or self._told.get(share.worker_id, _nothing(share)) != share:
+            self._told[share.worker_id] = share
+            if whole or told.get(share.worker_id, _nothing(share)) != share:
                 loads.append(share)
-                self._told[share.worker_id] = share
         self._outbox.add(News(loads, [], []))
         return self._outbox.take()
+
+    def _forget_who_left(self) -> None:
+        """What is kept of workers that are in the fleet no more. O(workers x siblings)."""
+        assert self._fleet is not None
+        for (peer, worker_id), (record, _) in list(self._loads.items()):
+            if self._fleet.record(worker_id) is not record:
+                del self._loads[peer, worker_id]
+        used = {record.shared.key for record in self._fleet.records()}
+        for key in self._shared.keys() - used:
+            mirror, _ = self._shared.pop(key)
+            for followed in [name for name, (of, _) in self._followed.items() if of is mirror]:
+                del self._followed[followed]
 
     def placed(
         self, mirror: "ToldMirror", placement: Placement, ids: Sequence[int], keep_s: float

@@ -1,6 +1,8 @@
 """Two processes over one fleet: what one sends, the other counts at once as its own."""
 
+import gc
 import random
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -73,6 +75,26 @@ def test_a_lease_counts_at_the_sibling_from_its_opening_to_its_end() -> None:
     lease.close(Outcome.OK)
     pair.tell()
     assert pair.two.counts("a") == pair.one.counts("a") == (0, 0, 0)
+
+
+def test_nothing_is_kept_of_a_worker_that_has_left() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell(whole=True)
+    for process in (pair.one, pair.two):
+        process.fleet.remove("a")
+        process.fleet.remove("b")
+    gone = weakref.ref(pair.two.siblings._shared[KEY][0])
+    pair.tell(whole=True)
+    gc.collect()
+    assert gone() is None
+    assert not pair.two.siblings._loads
+    assert not pair.one.siblings._told
+    for process in (pair.one, pair.two):
+        process.join("a")
+    pair.one.lease("x" * 100)
+    pair.tell()
+    assert pair.two.counts("a") == (1, 100, 100)
 
 
 def test_each_end_is_that_of_its_own_prompt() -> None:
