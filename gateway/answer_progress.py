@@ -116,14 +116,18 @@ class AnswerProgress:
         ids = self._ids.get(key)
         if ids is None:
             ids = self._ids[key] = array("I")
-        ids.extend(item.token_ids)
+        fresh = item.token_ids
+        if len(fresh) == 1:
+            ids.append(fresh[0])  # as a rule; in half the time
+        else:
+            ids.extend(fresh)
         if self._wants_scores and item.choice == 0:
             self._scored[prompt] += len(item.input_logprobs)
         if item.HasField("counts"):
             item.counts.completion += prior
+            self.usage.add(prompt, item)
         if item.HasField("finish"):
             self._open.discard(key)
-        self.usage.add(prompt, item)
         return self.renderer.item(prompt, item)
 
     def end_aborted(self) -> bytes:

@@ -24,6 +24,7 @@ class ClientAnswer:
         "_client",
         "_core",
         "_first_token",
+        "_flows",
         "_last_piece",
         "_last_piece_at",
         "_predicted_s",
@@ -51,7 +52,8 @@ class ClientAnswer:
         self.started_at = core.clock.now()
         self._asked_at = 0.0  # when the worker was
         self._predicted_s = 0.0  # from then to its first token
-        self._first_token: FirstToken | None = None  # looks for it once a stream begins
+        self._first_token: FirstToken | None = None  # looks for it while a stream begins
+        self._flows = False  # a stream that has brought its first token
         self._last_piece = b""
         self._last_piece_at = 0.0
         core.metrics.in_flight += 1
@@ -67,6 +69,11 @@ class ClientAnswer:
 
     def add(self, data: bytes, now: float) -> bool:
         """The next piece of a body. True if it brings the first output of a good answer."""
+        if self._flows:  # a stream's pieces, all but the first
+            self._core.metrics.itl.observe(now - self._last_piece_at)
+            self._last_piece_at, self._last_piece = now, data
+            self._client.on_body(data)
+            return False
         held = self.held
         assert held is not None
         first = held.ok and self._time_piece(held, data, now)
@@ -145,11 +152,10 @@ class ClientAnswer:
             return not self._last_piece_at
         if self._first_token is None:
             self._first_token = FirstToken()
-        if self._first_token.seen:
-            self._core.metrics.itl.observe(now - self._last_piece_at)
-            return False
         if not self._first_token.feed(data):
             return False
+        # It has been sent too, as a good stream waits for nothing but its first byte.
+        self._flows, self._first_token = True, None
         metrics = self._core.metrics
         metrics.ttft.observe(now - self.started_at)
         metrics.predicted(self._predicted_s, now - self._asked_at)

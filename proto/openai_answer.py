@@ -27,13 +27,14 @@ class AnswerForm(Protocol):
     id_prefix: str
     whole_object: str
     stream_object: str
+    after_text: bytes
 
     def read_logprobs(self, fields: Fields) -> int | None:
         """How many top logprobs were asked for; None: no logprobs at all."""
         ...
 
-    def delta(self, text: str, first: bool) -> bytes:
-        """The JSON members that carry `text` in a chunk's choice."""
+    def before_text(self, first: bool) -> bytes:
+        """The JSON member that carries the text in a chunk's choice, up to the text."""
         ...
 
     def whole(self, text: str) -> dict[str, object]:
@@ -47,6 +48,7 @@ class _Chat:
     id_prefix = "chatcmpl-"
     whole_object = "chat.completion"
     stream_object = "chat.completion.chunk"
+    after_text = b"}"
 
     def read_logprobs(self, fields: Fields) -> int | None:
         wanted = fields.integer("top_logprobs")
@@ -54,9 +56,9 @@ class _Chat:
             return None
         return wanted or 0
 
-    def delta(self, text: str, first: bool) -> bytes:
+    def before_text(self, first: bool) -> bytes:
         role = b'"role":"assistant",' if first else b""
-        return b'"delta":{' + role + b'"content":' + _json(text) + b"}"
+        return b'"delta":{' + role + b'"content":'
 
     def whole(self, text: str) -> dict[str, object]:
         return {"message": {"role": "assistant", "content": text}}
@@ -69,12 +71,13 @@ class _Completion:
     id_prefix = "cmpl-"
     whole_object = "text_completion"
     stream_object = "text_completion"
+    after_text = b""
 
     def read_logprobs(self, fields: Fields) -> int | None:
         return fields.integer("logprobs")
 
-    def delta(self, text: str, first: bool) -> bytes:
-        return b'"text":' + _json(text)
+    def before_text(self, first: bool) -> bytes:
+        return b'"text":'
 
     def whole(self, text: str) -> dict[str, object]:
         return {"text": text}
@@ -113,6 +116,7 @@ def renderer(
 class _Held:
     """What a choice has produced and no event has carried yet."""
 
+    before: bytes  # of the next event, all that stands before its text
     begun: bool = False
     logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
 
@@ -148,14 +152,17 @@ class _Stream:
             "model": context.model,
         }
         self._head = b"data: " + _json(about)[:-1] + b',"choices":['
+        # Behind the text of an event that brings nothing else.
+        self._only_text = form.after_text + b',"logprobs":null,"finish_reason":null}]}\n\n'
 
     def item(self, prompt: int, item: pb.Item) -> bytes:
         self._usage.add(prompt, item)
         index = prompt * self._choices + item.choice
         held = self._held.get(index)
         if held is None:
-            held = self._held[index] = _Held()
-        held.logprobs.extend(item.logprobs)
+            held = self._held[index] = _Held(self._before(index, first=True))
+        if item.logprobs:
+            held.logprobs.extend(item.logprobs)
         if self._echoes and item.input_logprobs:
             self._scored.setdefault(prompt, []).extend(item.input_logprobs)
         finished = item.HasField("finish")
@@ -165,25 +172,24 @@ class _Stream:
         if self._echoes and not held.begun:
             text = self._echoes[prompt](self._token_bytes) + text
             held.logprobs[:0] = self._scored.get(prompt, ())
+        event = held.before + _json(text)
+        if not held.begun:
+            held.begun = True
+            held.before = self._before(index, first=False)
+        if not finished and not held.logprobs:
+            return event + self._only_text
         finish = b'"' + _FINISH[item.finish.reason].encode() + b'"' if finished else b"null"
-        event = (
-            b'%b{"index":%d,%b,"logprobs":%b,"finish_reason":%b}]}\n\n'  # one allocation
-            % (
-                self._head,
-                index,
-                self._form.delta(text, not held.begun),
-                self._take_logprobs(held),
-                finish,
-            )
-        )
-        held.begun = True
-        return event
+        logprobs, end = self._take_logprobs(held), self._form.after_text
+        return b'%b%b,"logprobs":%b,"finish_reason":%b}]}\n\n' % (event, end, logprobs, finish)
 
     def end(self) -> bytes:
         if not self._include_usage:
             return sse.DONE
         usage = self._usage.openai(report_cached=self._report_cached)
         return self._head + b'],"usage":' + _json(usage) + b"}\n\n" + sse.DONE
+
+    def _before(self, index: int, *, first: bool) -> bytes:
+        return b'%b{"index":%d,%b' % (self._head, index, self._form.before_text(first))
 
     def _take_logprobs(self, held: _Held) -> bytes:
         if not held.logprobs:
