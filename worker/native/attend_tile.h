@@ -1,9 +1,7 @@
 // Attention of some query vectors over one segment of tokens, and how segments are put together.
 #pragma once
 
-#include <algorithm>
-
-#include "kv_rows.h"
+#include "attend_few.h"
 
 namespace rg {
 
@@ -30,12 +28,8 @@ struct Scratch {
 
 #if defined(RG_AVX512)
 constexpr int SCORED = 12;  // queries whose scores are kept in registers, two vectors each
-constexpr int WEIGHED = 6;  // queries whose outputs are
-constexpr int PARTS = 4;    // vectors of an output at once
 #else
 constexpr int SCORED = 6;
-constexpr int WEIGHED = 6;
-constexpr int PARTS = 2;
 #endif
 
 template <int Q>
@@ -54,15 +48,6 @@ inline void score(const float* queries, int width, const float* keys, float* sco
     for (int q = 0; q < Q; q++) {
         store(scores + q * SEGMENT, sums[q][0]);
         store(scores + q * SEGMENT + W, sums[q][1]);
-    }
-}
-
-template <int Q>
-inline void score_rest(int rest, const float* queries, int width, const float* keys,
-                       float* scores) {
-    if constexpr (Q > 0) {
-        if (rest == Q) return score<Q>(queries, width, keys, scores);
-        score_rest<Q - 1>(rest, queries, width, keys, scores);
     }
 }
 
@@ -93,15 +78,6 @@ inline void weigh_all(const float* weights, const float* values, int width, int 
     for (; i + PARTS * W <= width; i += PARTS * W)
         weigh<Q, PARTS>(weights, values + i, width, tokens, out + i);
     for (; i < width; i += W) weigh<Q, 1>(weights, values + i, width, tokens, out + i);
-}
-
-template <int Q>
-inline void weigh_rest(int rest, const float* weights, const float* values, int width, int tokens,
-                       float* out) {
-    if constexpr (Q > 0) {
-        if (rest == Q) return weigh_all<Q>(weights, values, width, tokens, out);
-        weigh_rest<Q - 1>(rest, weights, values, width, tokens, out);
-    }
 }
 
 // Scores of one query become weights; those of tokens from `seen` on become 0.
@@ -138,23 +114,44 @@ inline void merge(Softmax& total, float* out, const Softmax& part, const float* 
     total.largest = largest;
 }
 
+template <class T>
+void score_many(Stored<T> keys, const Place& place, int queries, Scratch& scratch,
+                Fetcher<T>& fetcher) {
+    const int width = padded(keys.dim);
+    for (int t = 0; t < place.tokens; t += TURNED) {
+        read_turned(keys, place, t, scratch.keys, fetcher);
+        for (int q = 0; q < queries; q += SCORED)
+            for_count<SCORED>(std::min(SCORED, queries - q), [&](auto count) {
+                score<count>(scratch.queries + q * width, width, scratch.keys,
+                             scratch.scores + q * SEGMENT + t);
+            });
+    }
+}
+
+template <class T>
+void weigh_many(Stored<T> values, const Place& place, int queries, Scratch& scratch,
+                Fetcher<T>& fetcher) {
+    const int width = padded(values.dim), tokens = place.tokens;
+    read_rows(values, place, scratch.values, fetcher);
+    for (int q = 0; q < queries; q += WEIGHED)
+        for_count<WEIGHED>(std::min(WEIGHED, queries - q), [&](auto count) {
+            weigh_all<count>(scratch.scores + q * SEGMENT, scratch.values, width, tokens,
+                             scratch.part + q * width);
+        });
+}
+
 // All `queries` over the tokens of one segment, of which query q sees the first seen(q). Leaves the
 // results in scratch.parts and scratch.part; a query that sees none gets a sum of 0. What is wanted
 // `next` is fetched on the way.
 template <class T, class Seen>
 void attend_segment(Stored<T> keys, Stored<T> values, const Place& place, const Place& next,
                     int queries, Seen seen, Scratch& scratch) {
-    const int width = padded(keys.dim), tokens = place.tokens;
+    const int tokens = place.tokens;
     Fetcher<T> fetcher(keys, values, next);
-    for (int t = 0; t < tokens; t += TURNED) {
-        read_turned(keys, place, t, scratch.keys, fetcher);
-        int q = 0;
-        for (; q + SCORED <= queries; q += SCORED)
-            score<SCORED>(scratch.queries + q * width, width, scratch.keys,
-                          scratch.scores + q * SEGMENT + t);
-        score_rest<SCORED - 1>(queries - q, scratch.queries + q * width, width, scratch.keys,
-                               scratch.scores + q * SEGMENT + t);
-    }
+    if (queries <= FEW)
+        score_few(keys, place, queries, scratch.queries, scratch.scores, fetcher);
+    else
+        score_many(keys, place, queries, scratch, fetcher);
     for (int q = 0; q < queries; q++) {
         float* scores = scratch.scores + q * SEGMENT;
         if (seen(q) > 0) {
@@ -164,13 +161,10 @@ void attend_segment(Stored<T> keys, Stored<T> values, const Place& place, const 
             std::memset(scores, 0, sizeof(float) * tokens);
         }
     }
-    read_rows(values, place, scratch.values, fetcher);
-    int q = 0;
-    for (; q + WEIGHED <= queries; q += WEIGHED)
-        weigh_all<WEIGHED>(scratch.scores + q * SEGMENT, scratch.values, width, tokens,
-                           scratch.part + q * width);
-    weigh_rest<WEIGHED - 1>(queries - q, scratch.scores + q * SEGMENT, scratch.values, width,
-                            tokens, scratch.part + q * width);
+    if (queries <= FEW)
+        weigh_few(values, place, queries, scratch.scores, scratch.part, fetcher);
+    else
+        weigh_many(values, place, queries, scratch, fetcher);
 }
 
 }  // namespace rg

@@ -1,6 +1,8 @@
 // How one layer's keys and values lie in the pool, and how they are written and read as floats.
 #pragma once
 
+#include <algorithm>
+
 #include "simd.h"
 
 namespace rg {
@@ -128,24 +130,82 @@ inline void read_rows(Stored<T> from, const Place& place, float* to, Fetcher<T>&
     }
 }
 
-// The keys of TURNED tokens from `start` on, turned: to [padded(dim)][TURNED]. Columns past the
-// last token are zeros, so that nothing that was never written is read.
+// The rows of W tokens of one head from `start` on, read DEPTH dimensions at a time and turned, so
+// that each vector is one dimension of them all. Tokens past the last one, and dimensions past the
+// end, count as zeros, so that nothing that was never written is read.
+template <class T>
+class Columns {
+public:
+    Columns(Stored<T> from, const Place& place, int start) : dim_(from.dim) {
+        const int count = place.tokens - start;
+        float scales[W] = {};
+        for (int t = 0; t < W; t++) {
+            rows_[t] = t < count ? from.row(place.slots[start + t], place.head) : nullptr;
+            if constexpr (sizeof(T) == 1)
+                if (t < count) scales[t] = from.scale(place.slots[start + t], place.head);
+        }
+        whole_ = count >= W;
+        if constexpr (sizeof(T) == 1) scales_ = load(scales);
+    }
+
+    [[gnu::always_inline]] void read(int i, vf (&columns)[DEPTH]) const {
+        if (whole_ && i + DEPTH <= dim_)
+            turned(i, rows_, columns);
+        else
+            read_some(i, columns);
+        if constexpr (sizeof(T) == 1)
+            for (int j = 0; j < DEPTH; j++) columns[j] *= scales_;
+    }
+
+private:
+    // (By itself, so that it takes no registers from what is usual.)
+    [[gnu::noinline]] void read_some(int i, vf (&columns)[DEPTH]) const {
+        T some[W][DEPTH] = {};
+        const T* rows[W];
+        for (int t = 0; t < W; t++) {
+            rows[t] = some[t];
+            const int there = rows_[t] ? std::min(DEPTH, dim_ - i) : 0;
+            for (int j = 0; j < there; j++) some[t][j] = rows_[t][i + j];
+        }
+        turned(0, rows, columns);
+    }
+
+    [[gnu::always_inline]] static void turned(int i, const T* const (&rows)[W],
+                                              vf (&columns)[DEPTH]) {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            for (int t = 0; t < DEPTH; t++) columns[t] = load_apart(rows, t, i);
+            turn_tile(columns);
+        } else {
+            // Halves the work: what is turned is 16 bits wide, and becomes floats afterwards.
+            vs tile[DEPTH];
+#pragma GCC unroll 8
+            for (int t = 0; t < DEPTH; t++) tile[t] = load_apart(rows, t, i);
+            turn_tile(tile);
+#pragma GCC unroll 8
+            for (int j = 0; j < DEPTH; j++) columns[j] = floats_of<T>(tile[j]);
+        }
+    }
+
+    const int dim_;
+    bool whole_;
+    const T* rows_[W];
+    vf scales_;
+};
+
+// The keys of TURNED tokens from `start` on, turned: to [padded(dim)][TURNED].
 template <class T>
 inline void read_turned(Stored<T> from, const Place& place, int start, float* to,
                         Fetcher<T>& fetcher) {
-    for (int i = 0; i < padded(from.dim); i += W)
-        for (int first = 0; first < TURNED; first += W) {
-            const int64_t* slots = place.slots + start + first;
-            const int count = place.tokens - start - first;
-            vf tile[W];
-#pragma GCC unroll 16
-            for (int t = 0; t < W; t++)
-                tile[t] = t < count ? read_part(from, slots[t], place.head, i) : vf{};
-            transpose(tile);
-#pragma GCC unroll 16
-            for (int j = 0; j < W; j++) store(to + (i + j) * TURNED + first, tile[j]);
-            fetcher.fetch(4);
+    for (int first = 0; first < TURNED; first += W) {
+        const Columns<T> columns(from, place, start + first);
+        for (int i = 0; i < padded(from.dim); i += DEPTH) {
+            vf some[DEPTH];
+            columns.read(i, some);
+#pragma GCC unroll 8
+            for (int j = 0; j < DEPTH; j++) store(to + (i + j) * TURNED + first, some[j]);
+            fetcher.fetch(2);
         }
+    }
 }
 
 }  // namespace rg

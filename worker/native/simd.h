@@ -120,31 +120,114 @@ inline vf silu(vf x) {
     return x * sigmoid;
 }
 
+// W tokens by DEPTH dimensions are turned at once: vector t holds DEPTH elements of token t, then
+// as many of token t + DEPTH, as far as it is wide.
+constexpr int DEPTH = W < 8 ? W : 8;
+
+typedef int16_t vs __attribute__((vector_size(W * 2)));
+
+template <class V>
+struct Interleaved;
+
 #if defined(RG_AVX512)
-constexpr vi INTERLEAVE_LOW = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-constexpr vi INTERLEAVE_HIGH = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+template <>
+struct Interleaved<vf> {
+    static constexpr vi LOW = {0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27};
+    static constexpr vi HIGH = {4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31};
+};
+template <>
+struct Interleaved<vs> {
+    static constexpr vs LOW = {0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27};
+    static constexpr vs HIGH = {4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31};
+};
 #elif defined(RG_AVX2)
-constexpr vi INTERLEAVE_LOW = {0, 8, 1, 9, 2, 10, 3, 11};
-constexpr vi INTERLEAVE_HIGH = {4, 12, 5, 13, 6, 14, 7, 15};
+template <>
+struct Interleaved<vf> {
+    static constexpr vi LOW = {0, 8, 1, 9, 2, 10, 3, 11}, HIGH = {4, 12, 5, 13, 6, 14, 7, 15};
+};
+template <>
+struct Interleaved<vs> {
+    static constexpr vs LOW = {0, 8, 1, 9, 2, 10, 3, 11}, HIGH = {4, 12, 5, 13, 6, 14, 7, 15};
+};
 #else
-constexpr vi INTERLEAVE_LOW = {0, 4, 1, 5};
-constexpr vi INTERLEAVE_HIGH = {2, 6, 3, 7};
+template <>
+struct Interleaved<vf> {
+    static constexpr vi LOW = {0, 4, 1, 5}, HIGH = {2, 6, 3, 7};
+};
+template <>
+struct Interleaved<vs> {
+    static constexpr vs LOW = {0, 4, 1, 5}, HIGH = {2, 6, 3, 7};
+};
 #endif
 
-// W rows of W become its columns. Each round moves one bit of the lane number into the row number
-// and one of the row number into the lane number.
-inline void transpose(vf (&rows)[W]) {
+// Each round moves one bit of the place in a token's elements into the vector's number, and one of
+// the vector's number into the place, until vector j holds dimension j of all tokens in order.
+template <class V>
+[[gnu::always_inline]] inline void turn_tile(V (&rows)[DEPTH]) {
 #pragma GCC unroll 4
-    for (int round = 1; round < W; round *= 2) {
-        vf next[W];
+    for (int round = 1; round < DEPTH; round *= 2) {
+        V next[DEPTH];
 #pragma GCC unroll 8
-        for (int i = 0; i < W / 2; i++) {
-            next[2 * i] = __builtin_shuffle(rows[i], rows[i + W / 2], INTERLEAVE_LOW);
-            next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + W / 2], INTERLEAVE_HIGH);
+        for (int i = 0; i < DEPTH / 2; i++) {
+            const V first = rows[i], second = rows[i + DEPTH / 2];
+            next[2 * i] = __builtin_shuffle(first, second, Interleaved<V>::LOW);
+            next[2 * i + 1] = __builtin_shuffle(first, second, Interleaved<V>::HIGH);
         }
-#pragma GCC unroll 16
-        for (int i = 0; i < W; i++) rows[i] = next[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < DEPTH; i++) rows[i] = next[i];
     }
+}
+
+// DEPTH elements from `i` on of token t, and of those DEPTH and more behind it.
+inline vf load_apart(const float* const (&rows)[W], int t, int i) {
+#if defined(RG_AVX512)
+    const __m512 first = _mm512_castps256_ps512(_mm256_loadu_ps(rows[t] + i));
+    return (vf)_mm512_insertf32x8(first, _mm256_loadu_ps(rows[t + 8] + i), 1);
+#else
+    return load(rows[t] + i);
+#endif
+}
+
+inline vs load_apart(const half* const (&rows)[W], int t, int i) {
+#if defined(RG_AVX512)
+    const auto at = [&](int row) { return reinterpret_cast<const __m128i*>(rows[row] + i); };
+    const __m256i first = _mm256_castsi128_si256(_mm_loadu_si128(at(t)));
+    return (vs)_mm256_inserti128_si256(first, _mm_loadu_si128(at(t + 8)), 1);
+#else
+    vs x;
+    std::memcpy(&x, rows[t] + i, sizeof x);
+    return x;
+#endif
+}
+
+inline vs load_apart(const int8_t* const (&rows)[W], int t, int i) {
+#if defined(RG_AVX512)
+    const auto at = [&](int row) { return reinterpret_cast<const __m128i*>(rows[row] + i); };
+    return (vs)_mm256_cvtepi8_epi16(
+        _mm_unpacklo_epi64(_mm_loadl_epi64(at(t)), _mm_loadl_epi64(at(t + 8))));
+#elif defined(RG_AVX2)
+    return (vs)_mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows[t] + i)));
+#else
+    vs x;
+    for (int j = 0; j < W; j++) x[j] = rows[t][i + j];
+    return x;
+#endif
+}
+
+// Of W elements of T, 16 bits each by now.
+template <class T>
+inline vf floats_of(vs from);
+
+template <>
+inline vf floats_of<half>(vs from) {
+    half halves[W];
+    std::memcpy(halves, &from, sizeof from);
+    return load(halves);
+}
+
+template <>
+inline vf floats_of<int8_t>(vs from) {
+    return __builtin_convertvector(__builtin_convertvector(from, vi), vf);
 }
 
 }  // namespace rg
