@@ -11,7 +11,7 @@ import logging
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
-from radixgate.gateway.aborted_answer import aborted_answer
+from radixgate.gateway.aborted_answer import AbortedByOrder, aborted_answer
 from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.asking import Question
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
@@ -176,17 +176,17 @@ class Exchange:
                 return
         else:
             self._end_attempt(Outcome.REFUSED if error.status < 500 else Outcome.FAILED)
-        if self._progress is not None and self._progress.ended_by_order:
+        by_order = isinstance(error, AbortedByOrder)  # before it was sent
+        if by_order or (self._progress is not None and self._progress.ended_by_order):
             self._end_aborted()
         else:
             self._fail(error)
 
     def on_deadline(self) -> None:
-        attempt = self._attempt
         self.deadline = NEVER
-        if attempt is None:
+        if self._attempt is None:
             return
-        attempt.cancel()
+        self._attempt.cancel()
         self.on_failure(WorkerFailed(f"{self._tried[-1]} sent nothing for {self._silent_s:g} s"))
 
     # ------------------------------------------------------------ attempts

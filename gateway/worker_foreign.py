@@ -70,6 +70,9 @@ class ForeignWorker:
         return await self._order("/flush_cache", b"")
 
     async def abort_request(self, order: AbortOrder) -> OrderResult:
+        unsent = self._client.abort_unsent(order)
+        if unsent and order.rid is not None and not self.runs(order):
+            return OrderResult(True, "it had not been sent", {"aborted": unsent})
         told: dict[str, object] = {"rid": order.rid or ""}
         if order.everything:
             told["abort_all"] = True

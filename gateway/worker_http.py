@@ -6,8 +6,10 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 import asyncio
 from collections.abc import Callable, Iterator
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway import hop_headers
+from radixgate.gateway.abort_order import AbortOrder
+from radixgate.gateway.aborted_answer import AbortedByOrder
 from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer, counts_of
 from radixgate.gateway.attempt import AnswerCounts, Downstream, FrontRequest, Headers
 from radixgate.gateway.header_rules import Crosses, everything
@@ -59,6 +61,13 @@ class HttpWorkerClient:
             known = self._seen[id(headers)] = headers, passed, _reader_for(status, headers)
         return known
 
+    def abort_unsent(self, order: AbortOrder) -> int:
+        """End those that wait for a connection, as the worker has not heard of them; how many."""
+        meant = [one for one in self._running if one.unsent and order.names_request(one.body)]
+        for attempt in meant:
+            attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
+        return len(meant)
+
     def bodies(self) -> Iterator[bytes]:
         """Of the requests that have not ended."""
         return (attempt.body for attempt in self._running)
@@ -109,6 +118,10 @@ class HttpAttempt:
     def body(self) -> bytes:
         return self._request.body
 
+    @property
+    def unsent(self) -> bool:
+        return self._connection is None
+
     def begin(self) -> None:
         connection = self._client.pool.take_idle()
         if connection is None:
@@ -139,7 +152,7 @@ class HttpAttempt:
         if connection is not None:
             connection.abort()
 
-    def fail(self, error: WorkerFailed) -> None:
+    def fail(self, error: RadixgateError) -> None:
         """Break off and say so."""
         downstream = self._downstream
         self.cancel()

@@ -15,6 +15,8 @@ from radixgate.gateway.caller import Caller
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.upstream_http import UpstreamPool
+from radixgate.gateway.worker_http import HttpAttempt
 from radixgate.proto.generation import GenerationRequest
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, json_answer, sse_head
@@ -170,3 +172,31 @@ async def test_what_cannot_be_answered_in_its_own_form_is_an_error() -> None:
 )
 def test_whom_an_order_means(order: AbortOrder, body: Mapping[str, object], meant: bool) -> None:
     assert order.names_request(json.dumps(body).encode()) is meant
+
+
+@pytest.mark.parametrize("order", [{"rid": "mine"}, {"abort_all": True}])
+async def test_who_waits_for_a_connection_ends_as_aborted(
+    order: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialled = asyncio.Event()
+
+    async def never(attempt: HttpAttempt) -> None:
+        dialled.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(UpstreamPool, "take_idle", lambda pool: None)
+    monkeypatch.setattr(HttpAttempt, "_connect_and_send", never)
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.admin["/abort_request"] = lambda request: json_answer({})
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(rid="mine")))
+            await dialled.wait()
+            reply = await gateway.post("/abort_request", order)
+            assert (reply.status, reply.json["success"]) == (200, True)
+            answer = await client.answer()
+            assert answer.status == 200
+            assert answer.json["choices"][0]["finish_reason"] == "abort"
+        told = [one for one in worker.admin_requests if one.path == "/abort_request"]
+        assert len(told) == ("rid" not in order)
+        assert not worker.requests
+        assert nothing_is_left(gateway)
