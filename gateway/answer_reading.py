@@ -237,12 +237,8 @@ def _last_of(stream: bytes) -> bytes:
     if b"\r" in stream:
         ends = [match.end() for match in _BLANK_LINE.finditer(stream)]
         return stream[ends[-KEPT_EVENTS - 1] :] if len(ends) > KEPT_EVENTS else stream
-    start = len(stream)
-    for _ in range(KEPT_EVENTS + 1):
-        start = stream.rfind(b"\n\n", 0, start)
-        if start < 0:
-            return stream
-    return stream[start + 2 :]
+    older, *last = stream.rsplit(b"\n\n", KEPT_EVENTS + 1)
+    return stream[len(older) + 2 :] if len(last) > KEPT_EVENTS else stream
 
 
 def _events_of(stream: bytes) -> list[bytes]:

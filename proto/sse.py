@@ -31,6 +31,17 @@ class SseScanner:
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The data of each event that `piece` completes, its lines joined by LF."""
+        start = 0
+        if self.between_events:
+            # As engines write them, one line each: a fourth of the time.
+            while piece.startswith(b"data: ", start):
+                end = piece.find(b"\n", start)
+                if piece[end + 1 : end + 2] != b"\n" or piece.find(b"\r", start, end) >= 0:
+                    break
+                yield piece[start + 6 : end]
+                start, self._after_cr = end + 2, False
+        if start:
+            piece = piece[start:]
         for line in self._lines(piece):
             if line:
                 if line.startswith(b"data:"):

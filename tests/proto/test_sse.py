@@ -39,6 +39,20 @@ def test_many_cuts_change_no_event(cuts: list[int]) -> None:
     assert scan(pieces) == EVENTS
 
 
+_FRAGMENTS = (b"data: a", b"data:b", b"data: ", b"event: x", b":", b"\n", b"\n\n", b"\r", b"\r\n")
+
+
+@given(st.lists(st.sampled_from(_FRAGMENTS), max_size=16), st.lists(st.integers(1, 9), max_size=9))
+def test_events_are_the_same_in_one_piece_in_some_and_by_the_byte(
+    fragments: list[bytes], sizes: list[int]
+) -> None:
+    stream = b"".join(fragments)
+    whole = scan([stream])
+    assert whole == scan([stream[i : i + 1] for i in range(len(stream))])
+    bounds = [0, *itertools.accumulate(sizes), len(stream)]
+    assert whole == scan([stream[a:b] for a, b in itertools.pairwise(sorted(bounds))])
+
+
 def test_g03_a_line_of_a_megabyte_is_one_event() -> None:
     line = b"x" * 1_048_576
     body = b"data: " + line + b"\n\n"
