@@ -43,6 +43,24 @@ WHOLE = (
 )
 
 
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+EVENTS = [
+    b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk",'
+    b'"created":1700000000,"model":"mock","choices":[{"index":0,"delta":{"content":"w%d"},'
+    b'"logprobs":null,"finish_reason":null}]}\n\n' % number
+    for number in range(64)
+]
+# As a burst arrives: all of it in one piece, an event a chunk.
+STREAM = (
+    b"HTTP/1.1 200 OK\r\ndate: Sun, 29 Nov 2026 00:00:00 GMT\r\nserver: uvicorn\r\n"
+    b"content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+    b"%b%b0\r\n\r\n" % (b"".join(map(_chunk, EVENTS)), _chunk(b"data: [DONE]\n\n"))
+)
+
+
 class Wire:
     """A transport that keeps the number of its writes and nothing else."""
 
@@ -111,7 +129,7 @@ class Bench:
         self._outbox.send(self._transport)
 
 
-def request_of(characters: int, number: int) -> bytes:
+def request_of(characters: int, number: int, *, stream: bool) -> bytes:
     """A chat whose last words differ each time; eight prompts take turns."""
     words = random.Random(number % 8)
     text = " ".join(f"w{words.randrange(10_000)}" for _ in range(characters // 6))
@@ -120,7 +138,7 @@ def request_of(characters: int, number: int) -> bytes:
         "messages": [{"role": "user", "content": f"{text} {number:012d}"}],
         "max_tokens": 64,
         "temperature": 0.7,
-        "stream": False,
+        "stream": stream,
     }
     raw = json.dumps(body, separators=(",", ":")).encode()
     head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer bench\r\n"
@@ -128,13 +146,13 @@ def request_of(characters: int, number: int) -> bytes:
     return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(raw), raw)
 
 
-def measure(bench: Bench, requests: list[bytes]) -> tuple[float, float]:
+def measure(bench: Bench, requests: list[bytes], answer: bytes) -> tuple[float, float]:
     """Median and 10th percentile of the batches, microseconds a request."""
     laps = []
     for _ in range(BATCHES):
         began = time.thread_time()
         for request in requests:
-            bench.ask(request, WHOLE)
+            bench.ask(request, answer)
         laps.append((time.thread_time() - began) * 1e6 / len(requests))
     assert bench.client.writes == BATCHES * len(requests)
     return statistics.median(laps), statistics.quantiles(laps, n=10)[0]
@@ -161,14 +179,20 @@ async def main() -> None:
     options = parser.parse_args()
     rules = LIMITED if options.limits else NO_RULES
     for policy in options.policies.split(","):
-        for name, characters in (("small", 50), ("big", 100_000)):
+        for name, characters, answer in (
+            ("small", 50, WHOLE),
+            ("big", 100_000, WHOLE),
+            ("burst", 50, STREAM),
+        ):
             clock, rng = SystemClock(), random.Random(0)
             config = GatewayConfig(policy=policy, port=0)
             own = own_policy(policy, PolicyConfigs(), clock, rng)
             gateway = Gateway(config, own, clock, rng, rules)
             await gateway.start()
-            requests = [request_of(characters, number) for number in range(BATCH)]
-            median, low = measure(Bench(gateway, clock), requests)
+            requests = [
+                request_of(characters, number, stream=answer is STREAM) for number in range(BATCH)
+            ]
+            median, low = measure(Bench(gateway, clock), requests, answer)
             print(f"{name:<6} {policy:<12} p50 {median:>6.1f} us   p10 {low:>6.1f} us")
             await gateway.stop()
 

@@ -30,6 +30,17 @@ class _Running:
 class GrpcAttempt:
     """What is left of one request, at one worker. A receiver of the stream's outputs."""
 
+    __slots__ = (
+        "_cancelled",
+        "_downstream",
+        "_on_over",
+        "_paused",
+        "_progress",
+        "_running",
+        "_stream",
+        "_streamed",
+    )
+
     def __init__(
         self,
         stream: AttachStream,
