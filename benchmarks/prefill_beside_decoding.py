@@ -5,8 +5,10 @@
 Some streams decode; then a long prompt comes. Over the time from its arrival to its first token,
 the largest gap between two tokens of any stream is set against the median gap before it came: once
 with a chunk that follows `--itl-slo`, once with chunking off, both in one run. The latency to keep
-is a multiple of the step measured just before. The median gap of that time itself is printed
-beside, and nothing is judged by it: it holds the chunk, so that any even chunk would do.
+is a multiple of the step that the same streams take by themselves just before, in an engine of
+their own: a step changes by half within minutes where the machine has other users. The median gap
+of that time itself is printed beside, and nothing is judged by it: it holds the chunk, so that any
+even chunk would do.
 
 Of the largest gap is told how much of the prompt was computed in it, and what processor time this
 process and the rest of the machine (Linux, to 10 ms) took meanwhile: on a machine that is not quiet
@@ -23,8 +25,10 @@ import statistics
 import time
 from array import array
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
@@ -154,26 +158,38 @@ def submit(handle: int, ids: list[int], tokens: int) -> pb.Submit:
     )
 
 
-async def long_prompt(engine: Engine, clock: Clock, args: argparse.Namespace) -> Seen:
-    """Streams that decode, and the long prompt among them."""
-    rng, ear = random.Random(args.seed), Ear(clock, engine)
+async def steady_step_s(engine: Engine, ear: Ear, clock: Clock, args: argparse.Namespace) -> float:
+    """Lets the streams begin, and waits for their median gap."""
+    rng = random.Random(args.seed)
     for handle in range(args.streams):
         ids = [rng.randrange(VOCABULARY) for _ in range(args.context)]
         engine.submit(ear, submit(handle, ids, 3_000))
     await ear.until(args.streams - 1, STEADY_STEPS)
-    came = clock.now()
     begun = ear.times[args.streams - 1][8].at_s
-    steady = [gap.seconds for h in range(args.streams) for gap in ear.gaps(h, begun, came)]
+    now = clock.now()
+    return statistics.median(
+        gap.seconds for h in range(args.streams) for gap in ear.gaps(h, begun, now)
+    )
+
+
+async def long_prompt(engine: Engine, ear: Ear, clock: Clock, args: argparse.Namespace) -> Seen:
+    """Streams that decode, and the long prompt among them."""
+    step_s = await steady_step_s(engine, ear, clock, args)
+    rng, came = random.Random(args.seed + 1), clock.now()
     engine.submit(ear, submit(LONG, [rng.randrange(VOCABULARY) for _ in range(args.tokens)], 1))
     await ear.until(LONG, 1)
     first = ear.times[LONG][0].at_s
     # The gap that ends with the step of its first token is part of it.
     during = [gap for h in range(args.streams) for gap in ear.gaps(h, came, first)]
-    engine.detach(ear)
-    return Seen(statistics.median(steady), during, first - came)
+    return Seen(step_s, during, first - came)
 
 
-async def play(args: argparse.Namespace, chunk: int, slo_ms: float | None) -> Seen:
+T = TypeVar("T")
+Scene = Callable[[Engine, Ear, Clock, argparse.Namespace], Awaitable[T]]
+
+
+async def play(scene: Scene[T], args: argparse.Namespace, chunk: int, slo_ms: float | None) -> T:
+    """The scene in an engine of its own."""
     config = EngineConfig(
         model_path=args.model,
         threads=args.threads,
@@ -185,14 +201,18 @@ async def play(args: argparse.Namespace, chunk: int, slo_ms: float | None) -> Se
         max_total_tokens=args.tokens + 4_000 * args.streams,
     )
     clock: Clock = ProcessorClock() if args.cpu_time else SystemClock()
+    # The last calls of the engine before hold it until the loop has made them, and to free its two
+    # gigabytes takes as long as many steps: that must not come in the middle of a run.
+    await asyncio.sleep(0.1)
+    gc.collect()
     engine = open_engine(config, open_model(args.model), clock)
-    # As a worker does. It is now that the engine of the run before is freed: two gigabytes take as
-    # long as many steps.
-    spare_collector()
+    ear = Ear(clock, engine)
+    spare_collector()  # as a worker does
     engine.start()
     try:
-        return await long_prompt(engine, clock, args)
+        return await scene(engine, ear, clock, args)
     finally:
+        engine.detach(ear)
         engine.stop()
         gc.unfreeze()
 
@@ -200,12 +220,12 @@ async def play(args: argparse.Namespace, chunk: int, slo_ms: float | None) -> Se
 async def measure(args: argparse.Namespace) -> None:
     about = "processor time" if args.cpu_time else "on the clock"
     print(f"{args.model}, {args.weights}, {args.streams} streams, {args.threads} threads, {about}")
-    off = await play(args, -1, None)
+    off = await play(long_prompt, args, -1, None)
     print(off.show("chunking off"), flush=True)
     kept = 0
     for _ in range(args.repeats):
-        slo_ms = args.slo_steps * off.step_s * 1e3
-        slo = await play(args, 512, slo_ms)
+        slo_ms = args.slo_steps * await play(steady_step_s, args, 512, None) * 1e3
+        slo = await play(long_prompt, args, 512, slo_ms)
         kept += slo.steps <= MOST_STEPS
         print(slo.show(f"--itl-slo {slo_ms:.0f}"), flush=True)
     print(f"{kept} of {args.repeats} runs with at most {MOST_STEPS:g} x")
