@@ -39,8 +39,10 @@ class EngineConfig:
     itl_slo: float | None = knob(
         None,
         help="inter-token latency to keep while prompts are computed: chunks get as large as"
-        " measured step times allow, at most --chunked-prefill-size; where these leave no room, so"
-        " large that a step takes a quarter longer; if not given, they always have that size",
+        " measured step times allow, at most --chunked-prefill-size. Steps aim below it by what the"
+        " longest of late stood out of those around, a tenth at least. Where step times leave no"
+        " room, chunks are so large that a step takes a quarter longer; if not given, they always"
+        " have that size",
         unit="ms",
     )
     max_prefill_tokens: int = knob(

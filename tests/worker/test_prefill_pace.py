@@ -101,7 +101,7 @@ def test_a_long_prompt_beside_eight_streams_as_counted_in_tokens(
     """4,000 tokens at 0.5 ms each, beside steps of 20 ms: 60 of them fit into 50 ms."""
     clock = FakeClock()
     engine = SmallEngine(
-        pages=1200,
+        pages=1700,
         page_size=4,
         context=8192,
         chunked_prefill_size=chunk,
@@ -112,7 +112,7 @@ def test_a_long_prompt_beside_eight_streams_as_counted_in_tokens(
     timed(engine, clock, row_s=0.020, token_s=0.0005)
     ear = Ear()
     for handle in range(8):
-        engine.submit(ear, handle, [handle] * 4, max_tokens=90)
+        engine.submit(ear, handle, [handle] * 4, max_tokens=190)
     engine.run_until(lambda: all(len(ear.ids(handle)) == 5 for handle in range(8)))
     engine.submit(ear, 9, [place % 60 for place in range(4000)], max_tokens=1)
     engine.model.largest_pass = 0
@@ -120,8 +120,9 @@ def test_a_long_prompt_beside_eight_streams_as_counted_in_tokens(
     if slo_ms is None:
         assert engine.model.largest_pass == 8 + 4000
     else:
-        assert 8 + 48 <= engine.model.largest_pass <= 8 + 60
-    assert all(len(ear.ids(handle)) < 90 for handle in range(8)), "they decode all along"
+        # The aim is below the latency by a quarter at first, and by a tenth in the end.
+        assert 8 + 40 <= engine.model.largest_pass <= 8 + 60
+    assert all(len(ear.ids(handle)) < 190 for handle in range(8)), "they decode all along"
 
 
 def test_what_cannot_be_is_an_error_with_both_sides() -> None:
