@@ -195,12 +195,12 @@ class Fleet:
         candidates = lineup.candidates()
         choice = self._policy.choose(request_of(ask), candidates)
         record = ready.records[choice.index]
-        cached = lineup.cached_tokens()[choice.index]
+        cached, held = lineup.cached_tokens()[choice.index], lineup.held_blocks(choice.index)
         blocks = ask.blocks.get(record.shared.key, ())
         ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
         mirror = record.shared.mirror
         keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
-        placement = mirror.expect(record.identity.id, blocks, keep_s) if blocks else None
+        placement = mirror.expect(record.identity.id, blocks, keep_s, held) if blocks else None
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
         if self.journal is None:
             self._remember(ask)
@@ -243,6 +243,8 @@ class Fleet:
             assert record.in_flight >= 0
             assert record.tokens_in_flight >= record.uncached_tokens_in_flight >= 0
             assert self._mirrors[record.identity.mirror] is record.shared
+        for ready in self._ready.values():
+            ready.check()
         for shared in self._mirrors.values():
             shared.mirror.check()
 
@@ -250,6 +252,7 @@ class Fleet:
         ready = self._ready.get(model)
         if ready is None:
             ready = self._ready[model] = self._in_random_order(model)
+            ready.take_charge()
         return ready
 
     def _in_random_order(self, model: str) -> ReadyWorkers:

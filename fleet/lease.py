@@ -63,9 +63,10 @@ class Lease:
         tokens = stake.prompt_tokens
         # What the worker computes before its first output; None: that has come, or never will.
         self._uncached_tokens: int | None = tokens - stake.predicted_cached_tokens
-        record.in_flight += 1
+        counts, place = record.counts, record.place
+        counts.requests[place] += 1
+        counts.uncached[place] += self._uncached_tokens
         record.tokens_in_flight += tokens
-        record.uncached_tokens_in_flight += self._uncached_tokens
 
     @property
     def worker(self) -> WorkerIdentity:
@@ -83,7 +84,7 @@ class Lease:
         """The prompt is computed: its tokens queue no more. Later calls do nothing."""
         if self._uncached_tokens is None:
             return
-        self._record.uncached_tokens_in_flight -= self._uncached_tokens
+        self._record.counts.uncached[self._record.place] -= self._uncached_tokens
         self._uncached_tokens = None
         if self._placement is not None:
             self._mirror.answered(self._placement)
@@ -94,10 +95,11 @@ class Lease:
             return
         self._closed = True
         record, uncached = self._record, self._uncached_tokens
+        counts, place = record.counts, record.place
         if uncached is not None:
-            record.uncached_tokens_in_flight -= uncached
+            counts.uncached[place] -= uncached
             self._uncached_tokens = None
-        record.in_flight -= 1
+        counts.requests[place] -= 1
         record.tokens_in_flight -= self._stake.prompt_tokens
         if self._placement is not None:
             left_early = outcome is _ABORTED and uncached is not None

@@ -1,7 +1,6 @@
 """The workers that may take a request, in the columns that a policy reads."""
 
 from collections.abc import Sequence
-from itertools import repeat
 
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
@@ -24,13 +23,13 @@ class Lineup:
         self._cached: list[int] = []
 
     def candidates(self) -> Candidates:
-        """O(workers), about 0.1 us each; what is cached is found when first asked for."""
-        records, ready = self._records, self._ready
+        """O(workers), about 20 ns each; what is cached is found when first asked for."""
+        ready = self._ready
         ready.refresh(self._now)
         return Candidates(
             ids=self._ids,
-            requests_in_flight=[record.in_flight for record in records],
-            uncached_tokens_in_flight=[record.uncached_tokens_in_flight for record in records],
+            requests_in_flight=ready.in_flight.requests[:],
+            uncached_tokens_in_flight=ready.in_flight.uncached[:],
             running=ready.running[:],
             waiting=ready.waiting[:],
             queued_uncached_tokens=ready.queued[:],
@@ -83,24 +82,35 @@ class Lineup:
         reports = [record.fresh_report(self._now) for record in self._records]
         return [report.decode_step_s if report else None for report in reports]
 
+    def held_blocks(self, index: int) -> int:
+        """The leading blocks that this worker holds."""
+        if not self._cached:
+            self._look()
+        return self._depths[index]
+
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""
-        if len(self._ready.mirrors) == 1:
-            self._depths, self._cached = self._depths_in(self._ready.mirrors[0])
+        ready = self._ready
+        if len(ready.mirrors) == 1:
+            self._depths, self._cached = self._depths_in(ready.mirrors[0], ready.mirror_places())
             return
-        found = {id(shared): self._depths_in(shared) for shared in self._ready.mirrors}
-        mine = [found[id(record.shared)] for record in self._records]
-        self._depths = [depths[index] for index, (depths, _) in enumerate(mine)]
-        self._cached = [cached[index] for index, (_, cached) in enumerate(mine)]
+        self._depths, self._cached = [0] * len(self._ids), [0] * len(self._ids)
+        for shared in ready.mirrors:
+            mine = [at for at, record in enumerate(self._records) if record.shared is shared]
+            places = [shared.mirror.place(self._ids[at]) for at in mine]
+            for at, depth, cached in zip(mine, *self._depths_in(shared, places), strict=True):
+                self._depths[at], self._cached[at] = depth, cached
 
-    def _depths_in(self, shared: SharedMirror) -> tuple[list[int], list[int]]:
-        """Depth and cached tokens of every worker, as this mirror knows them."""
+    def _depths_in(
+        self, shared: SharedMirror, places: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Depth and cached tokens of the workers at these places of the mirror's column."""
         blocks = self._ask.blocks.get(shared.key, ())
-        held = shared.mirror.depths(blocks) if blocks else None
-        if not held:
-            nothing = [0] * len(self._ids)
+        held = shared.mirror.column(blocks) if blocks else ()
+        if not any(held):
+            nothing = [0] * len(places)
             return nothing, nothing
-        depths = list(map(held.get, self._ids, repeat(0)))
+        depths = list(map(held.__getitem__, places))
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 

@@ -1,10 +1,10 @@
-"""The ready workers of one model, and in columns what they have last reported."""
+"""The ready workers of one model: in columns, what is in flight and what they last reported."""
 
 import statistics
 from collections.abc import Sequence
 
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
-from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
+from radixgate.fleet.worker_record import InFlight, SharedMirror, WorkerRecord
 
 # How often a worker is compared with its fellows, at most: it takes 0.1 ms among 256.
 _COMPARED_EVERY_S = 5.0
@@ -14,7 +14,8 @@ class ReadyWorkers:
     """Kept between requests: a report changes one place of each column, a request copies them.
 
     Made anew when a worker becomes ready or is so no longer. Where a worker has not reported, or
-    more than two seconds ago, a column holds None.
+    more than two seconds ago, a column holds None. What is in flight is as it was when this was
+    made, until it takes charge.
     """
 
     def __init__(self, records: Sequence[WorkerRecord], now: float) -> None:
@@ -23,6 +24,13 @@ class ReadyWorkers:
         mirrors = {id(record.shared): record.shared for record in records}
         self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
         self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
+        self.in_flight = InFlight(
+            [record.in_flight for record in records],
+            [record.uncached_tokens_in_flight for record in records],
+        )
+        # Of the workers in their mirror's column, where all have one mirror.
+        self._mirror_places: Sequence[int] = ()
+        self._generation = -1
         nothing = [None] * len(records)
         self.running: list[int | None] = [*nothing]
         self.waiting: list[int | None] = [*nothing]
@@ -40,6 +48,25 @@ class ReadyWorkers:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def take_charge(self) -> None:
+        """From now on leases count in these columns. Once of all that hold a record."""
+        for place, record in enumerate(self.records):
+            record.move(self.in_flight, place)
+
+    def check(self) -> None:
+        """Assert that the records count here. O(workers)."""
+        for place, record in enumerate(self.records):
+            assert record.counts is self.in_flight
+            assert record.place == place
+
+    def mirror_places(self) -> Sequence[int]:
+        """Each worker's place in the columns of the mirror that they share. O(1) nearly always."""
+        mirror = self.mirrors[0].mirror
+        if self._generation != mirror.generation:
+            self._mirror_places = [mirror.place(worker_id) for worker_id in self.ids]
+            self._generation = mirror.generation
+        return self._mirror_places
 
     def heard(self, worker_id: str, now: float) -> None:
         """This worker's record has a new report. O(1); one that is not ready is ignored."""

@@ -211,8 +211,10 @@ class ToldMirror(RadixMirror):
         self.key = key
         self._siblings = siblings
 
-    def expect(self, worker_id: str, ids: Sequence[int], keep_s: float) -> Placement | None:
-        placement = super().expect(worker_id, ids, keep_s)
+    def expect(
+        self, worker_id: str, ids: Sequence[int], keep_s: float, held: int = 0
+    ) -> Placement | None:
+        placement = super().expect(worker_id, ids, keep_s, held)
         if placement is not None:
             self._siblings.placed(self, placement, ids, keep_s)
         return placement
@@ -263,9 +265,9 @@ def _nothing(share: Share) -> Share:
 
 def _add(record: WorkerRecord, share: Share, sign: int) -> None:
     requests, tokens, uncached = share.requests, share.tokens, share.uncached_tokens
-    record.in_flight += sign * requests
+    record.counts.requests[record.place] += sign * requests
     record.siblings_requests += sign * requests
     record.tokens_in_flight += sign * tokens
     record.siblings_tokens += sign * tokens
-    record.uncached_tokens_in_flight += sign * uncached
+    record.counts.uncached[record.place] += sign * uncached
     record.siblings_uncached_tokens += sign * uncached

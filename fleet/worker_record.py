@@ -45,6 +45,16 @@ class SharedMirror:
         return self.mirror.forget()
 
 
+class InFlight:
+    """Requests dispatched and not ended, in columns that a decision reads as they are."""
+
+    __slots__ = ("requests", "uncached")
+
+    def __init__(self, requests: list[int], uncached: list[int]) -> None:
+        self.requests = requests
+        self.uncached = uncached  # prompt tokens that are computed before the first output
+
+
 @dataclass(slots=True, eq=False)
 class WorkerRecord:
     """What this gateway counts of a worker and what the worker says. Changed by Fleet and Lease."""
@@ -52,10 +62,11 @@ class WorkerRecord:
     identity: WorkerIdentity
     shared: SharedMirror
     state: WorkerState = WorkerState.JOINING
-    in_flight: int = 0  # requests dispatched and not ended
-    tokens_in_flight: int = 0  # their prompt tokens
-    uncached_tokens_in_flight: int = 0  # of those, what is computed before the first output
-    # Of the three above, what other processes of this gateway have sent.
+    # Its counts stand at this place of these columns: its own, or those of the ready workers.
+    counts: InFlight = field(default_factory=lambda: InFlight([0], [0]))
+    place: int = 0
+    tokens_in_flight: int = 0  # prompt tokens of the requests in flight
+    # Of all that is in flight, what other processes of this gateway have sent.
     siblings_requests: int = 0
     siblings_tokens: int = 0
     siblings_uncached_tokens: int = 0
@@ -63,6 +74,24 @@ class WorkerRecord:
     reported_at: float = float("-inf")
     speed: PrefillSpeed = field(default_factory=PrefillSpeed)
     drift: Drift = field(default_factory=Drift)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests dispatched and not ended."""
+        return self.counts.requests[self.place]
+
+    @property
+    def uncached_tokens_in_flight(self) -> int:
+        """Of their prompt tokens, what is computed before the first output."""
+        return self.counts.uncached[self.place]
+
+    def move(self, counts: InFlight, place: int) -> None:
+        """From now on its counts stand there."""
+        counts.requests[place], counts.uncached[place] = (
+            self.in_flight,
+            self.uncached_tokens_in_flight,
+        )
+        self.counts, self.place = counts, place
 
     def enter_mirror(self) -> None:
         """Cold, also if it was there before."""

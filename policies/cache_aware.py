@@ -134,7 +134,7 @@ class CacheAware:
         equals = [index for index, load in zip(finalists, loads, strict=True) if load == least]
         chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
         if len(finalists) > 1:
-            self._turns.took(candidates.ids[chosen])
+            self._turns.took(candidates.ids, chosen)
         return chosen
 
 

@@ -27,6 +27,8 @@ _FEW = 4.0
 _CROWD_DEVIATIONS = 6.0
 _CROWD_LEAD = 16.0
 _CROWDED_TOKENS = 20_000.0
+# From here on a KV pool is under pressure.
+_FULL = 0.9
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02
 _EQUAL_S = 0.001
@@ -114,16 +116,23 @@ class KvCost:
         """Seconds, a candidate each."""
         requests = _requests(candidates)
         weights = self._weights(set(requests), sum(requests) / len(requests))
-        costs = []
-        for count, queued, tokens, speed in zip(
-            requests, queued_tokens(candidates), cached, speeds, strict=True
-        ):
-            weight, more = weights[count]
-            uncached = prompt_tokens - tokens
-            costs.append((queued + (uncached if uncached > 1 else 1) * weight + more) / speed)
-        for index, used in enumerate(candidates.kv_share_used):
-            if used is not None and used > 0.9:
-                costs[index] += self._config.kv_cost_pressure_s * (used - 0.9) * 10.0
+        if max(cached) >= prompt_tokens:
+            cached = [min(tokens, prompt_tokens - 1) for tokens in cached]
+        costs = [
+            (queued + (prompt_tokens - tokens) * weight + more) / speed
+            for queued, tokens, (weight, more), speed in zip(
+                queued_tokens(candidates),
+                cached,
+                map(weights.__getitem__, requests),
+                speeds,
+                strict=True,
+            )
+        ]
+        shares = candidates.kv_share_used
+        if max(filter(None, shares), default=0.0) > _FULL:
+            for index, used in enumerate(shares):
+                if used is not None and used > _FULL:
+                    costs[index] += self._config.kv_cost_pressure_s * (used - _FULL) * 10.0
         return costs
 
     def _weights(self, counts: Collection[int], mean: float) -> dict[int, tuple[float, float]]:
@@ -183,16 +192,18 @@ class KvCost:
         """By requests, then by turn."""
         if len(equals) > 1:
             requests = candidates.requests_in_flight
-            fewest = min([requests[index] for index in equals])
-            equals = [index for index in equals if requests[index] == fewest]
+            counts = [requests[index] for index in equals]
+            fewest = min(counts)
+            if counts.count(fewest) < len(counts):
+                equals = [index for index in equals if requests[index] == fewest]
         chosen = equals[0] if len(equals) == 1 else self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids[chosen])
+        self._turns.took(candidates.ids, chosen)
         return chosen
 
 
 def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     """Tokens a second of each; one that has not told is as fast as the median."""
-    known = [speed for speed in measured if speed]
+    known = list(filter(None, measured))
     if len(known) == len(measured):
         return known
     usual = statistics.median(known) if known else _SPEED_GUESS

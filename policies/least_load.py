@@ -23,5 +23,5 @@ class LeastLoad:
         least = min(loads)
         equals = [index for index, load in enumerate(loads) if load == least]
         chosen = self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids[chosen])
+        self._turns.took(candidates.ids, chosen)
         return Choice(chosen, "least", lambda: [float(tokens) for tokens in queued])

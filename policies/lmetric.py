@@ -29,6 +29,6 @@ class LMetric:
         least = min(products)
         equals = [index for index, product in enumerate(products) if product == least]
         chosen = self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids[chosen])
+        self._turns.took(candidates.ids, chosen)
         branch = "hit" if cached[chosen] else "miss"
         return Choice(chosen, branch, lambda: [float(product) for product in products])

@@ -81,7 +81,7 @@ class PrefixHash:
         least = min(requests)
         equals = [index for index, count in enumerate(requests) if count == least]
         chosen = self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids[chosen])
+        self._turns.took(candidates.ids, chosen)
         return Choice(chosen, "no_prefix", lambda: [float(count) for count in requests])
 
 

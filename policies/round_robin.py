@@ -22,5 +22,5 @@ class RoundRobin:
             raise NoWorkerAvailable("no worker can be chosen")
         everyone = range(len(candidates))
         index = self._turns.next(candidates.ids, everyone)
-        self._turns.took(candidates.ids[index])
+        self._turns.took(candidates.ids, index)
         return Choice(index, "rotation", lambda: [float(other != index) for other in everyone])

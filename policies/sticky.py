@@ -90,7 +90,7 @@ class Sticky:
         least = min(loads)
         equals = [index for index, load in enumerate(loads) if load == least]
         chosen = self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids[chosen])
+        self._turns.took(candidates.ids, chosen)
         return chosen
 
 

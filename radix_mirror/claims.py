@@ -42,6 +42,11 @@ class Claims:
         """Claimed blocks of one worker."""
         return len(self._blocks.get(bit, ()))
 
+    def any_of(self, bit: int, ids: Sequence[int]) -> bool:
+        """Whether a block of these is claimed for the worker. O(blocks), 20 ns each."""
+        blocks = self._blocks.get(bit)
+        return blocks is not None and not blocks.keys().isdisjoint(ids)
+
     def make(self, bit: int, ids: Sequence[int]) -> Claim:
         """Count these blocks for the worker at once. O(blocks), 0.2 us each."""
         self._serial += 1
@@ -147,7 +152,10 @@ class Deadlines:
         self._claims.release(heapq.heappop(self._heap)[2])
         return True
 
-    def expire(self, now: float) -> None:
-        """Release what is due; O(1) if nothing is."""
+    def expire(self, now: float) -> bool:
+        """Release what is due, if anything is; O(1) if not."""
+        if not self._heap or self._heap[0][0] > now:
+            return False
         while self._heap and self._heap[0][0] <= now:
             self._claims.release(heapq.heappop(self._heap)[2])
+        return True

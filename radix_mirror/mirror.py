@@ -15,7 +15,7 @@ from radixgate.radix_mirror.budget import APPROXIMATE_BYTES, MirrorWeight
 from radixgate.radix_mirror.claims import Claims, Deadlines
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
-from radixgate.radix_mirror.walk import Falls, falls, falls_without_holes
+from radixgate.radix_mirror.walk import Depths, fill, fill_without_holes
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 __all__ = ["MirrorConfig", "Placement", "RadixMirror", "WorkerBlocks"]
@@ -71,6 +71,7 @@ class RadixMirror:
         self._names: dict[int, str] = {}  # bit -> worker id
         self._all = 0  # the bits of all workers
         self._incarnation = 0
+        self.generation = 0  # differs when a worker has come or gone: places may be others'
         self._anticipated = BlockMasks()
         self._claims = Claims(self._anticipated)
         self._deadlines = Deadlines(self._claims)
@@ -94,6 +95,7 @@ class RadixMirror:
         self.remove_worker(worker_id)
         bit = ~self._all & (self._all + 1)  # the lowest that is free
         self._incarnation += 1
+        self.generation += 1
         self._workers[worker_id] = _Worker(bit, self._incarnation, reports_kv, WorkerReports(bit))
         self._names[bit] = worker_id
         self._all |= bit
@@ -108,6 +110,7 @@ class RadixMirror:
         self._reported.reset(worker.reports, None)
         self._claims.purge(worker.bit)
         self._approximate.purge(worker.bit)
+        self.generation += 1
         del self._names[worker.bit]
         self._all ^= worker.bit
 
@@ -118,41 +121,36 @@ class RadixMirror:
 
     # ------------------------------------------------------------ the question
 
-    def depths(self, ids: Sequence[int]) -> dict[str, int]:
-        """How many leading blocks of a prompt each worker holds; one with none is left out.
+    def place(self, worker_id: str) -> int:
+        """The worker's place in `column`, while `generation` stays. KeyError: it is gone."""
+        return self._workers[worker_id].bit.bit_length() - 1
 
-        O(blocks until the last worker falls off): 50 us for 512 blocks on 256 workers; 6 us where
-        no worker reports.
+    def column(self, ids: Sequence[int]) -> Depths:
+        """How many leading blocks of a prompt each worker holds, by place. A list of the caller's.
+
+        O(blocks until the last falls off): 512 on 256 workers 60 us, or 6 where none reports.
         """
         self._expire()
-        names = self._names
-        depths: dict[str, int] = {}
-        for depth, mask in self._falls(ids):
-            if not depth:
-                continue
-            alone = names.get(mask)
-            if alone is not None:
-                depths[alone] = depth
-                continue
-            while mask:
-                bit = mask & -mask
-                depths[names[bit]] = depth
-                mask ^= bit
+        depths = [0] * self._all.bit_length()
+        reported = [table.lookup for table in self._reported.tables if len(table)]
+        if not reported and not len(self._claims):
+            fill_without_holes(depths, self._anticipated.lookup, self._all, ids)
+            return depths
+        # An empty table is not asked.
+        if len(self._anticipated):
+            reported.append(self._anticipated.lookup)
+        fill(depths, reported, self._all, ids)
         return depths
+
+    def depths(self, ids: Sequence[int]) -> dict[str, int]:
+        """`column` by name; a worker with none is left out."""
+        names = self._names
+        return {names[1 << at]: depth for at, depth in enumerate(self.column(ids)) if depth}
 
     def confirmed_depth(self, worker_id: str, ids: Sequence[int]) -> int:
         """Of its depth, what this worker has reported as stored. O(depth); 0 of an unknown one."""
         worker = self._workers.get(worker_id)
         return self._reported.depth(worker.reports, ids) if worker else 0
-
-    def _falls(self, ids: Sequence[int]) -> Falls:
-        reported = [table.lookup for table in self._reported.tables if len(table)]
-        if not reported and not len(self._claims):
-            return falls_without_holes(self._anticipated.lookup, self._all, ids)
-        # An empty table is not asked.
-        if len(self._anticipated):
-            reported.append(self._anticipated.lookup)
-        return falls(reported, self._all, ids)
 
     # ------------------------------------------------------------ what workers report
 
@@ -188,28 +186,31 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         if worker is None:
             return {}
-        tables = self._reported.tables
-        return {tier: tables[tier].holding(worker.bit) for tier in Tier}
+        return {tier: self._reported.tables[tier].holding(worker.bit) for tier in Tier}
 
     # ------------------------------------------------------------ what we sent
 
-    def expect(self, worker_id: str, ids: Sequence[int], keep_s: float) -> Placement | None:
+    def expect(
+        self, worker_id: str, ids: Sequence[int], keep_s: float, held: int = 0
+    ) -> Placement | None:
         """A prompt goes to this worker: its blocks count for it at once. None: it is gone.
 
-        For a worker with events they leave when confirmed or after `keep_s`; for one without they
-        stay by recency. O(blocks), 0.3 us each.
+        `held`: its depth, if `column` has just told it; 0: unknown. For a worker with events they
+        leave when confirmed or after `keep_s`; for one without they stay by recency. O(blocks).
         """
         worker = self._workers.get(worker_id)
         if worker is None:
             return None
-        self._expire()
         now = self._clock.now()
+        if self._deadlines.expire(now):
+            held = 0
+        self._approximate.expire(now)
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)
             if visit.known < len(ids):
                 self._keep_to_budget()
             return Placement(worker_id, Visiting(self._approximate, visit))
-        claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids))
+        claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids, held))
         self._deadlines.set(claim, now + keep_s)
         self._keep_to_budget()
         return Placement(worker_id, Claimed(self._claims, claim))

@@ -69,8 +69,15 @@ class ReportedBlocks:
                 case Settled():
                     self._settle(worker, event.key)
 
-    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> list[int]:
-        """Those of `ids` that the worker has not reported as stored on its device, in order."""
+    def missing(self, worker: WorkerReports, ids: Sequence[int], held: int = 0) -> list[int]:
+        """Those of `ids` that the worker has not reported as stored on its device, in order.
+
+        `held`: it holds so many leading ones, whether stored or claimed; they are stored on its
+        device if it has none elsewhere and none of them is claimed.
+        """
+        elsewhere = sum(worker.counts) - worker.counts[Tier.DEVICE]
+        if held and not elsewhere and not self._claims.any_of(worker.bit, ids[:held]):
+            ids = ids[held:]
         return self.tables[Tier.DEVICE].without(worker.bit, ids)
 
     def depth(self, worker: WorkerReports, ids: Sequence[int]) -> int:

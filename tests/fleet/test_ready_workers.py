@@ -105,3 +105,33 @@ def test_a_speed_is_entered_with_the_report_that_shows_it() -> None:
         record.speed.add(total, 0.0)
         told.tell(0, total, now=0.0)
     assert told.ready.speeds == [pytest.approx(4_000.0), None]
+
+
+def test_what_is_in_flight_moves_to_the_columns_that_take_charge() -> None:
+    told = Told()
+    for record in told.ready.records:
+        record.counts.requests[record.place] += 2
+    told.ready.take_charge()
+    told.ready.records[1].counts.uncached[told.ready.records[1].place] += 70
+    assert (told.ready.in_flight.requests, told.ready.in_flight.uncached) == ([2, 2], [0, 70])
+
+
+def test_columns_without_charge_stay_as_they_were_made() -> None:
+    told = Told()
+    told.ready.take_charge()
+    once = ReadyWorkers(told.ready.records[:1], 0.0)
+    told.ready.records[0].counts.requests[0] += 1
+    assert (once.in_flight.requests, told.ready.in_flight.requests) == ([0], [1, 0])
+    told.ready.check()
+
+
+def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew() -> None:
+    told = Told()
+    for record in told.ready.records:
+        record.enter_mirror()
+    assert told.ready.mirror_places() == [0, 1]
+    mirror = told.ready.mirrors[0].mirror
+    mirror.remove_worker("a")
+    for record in told.ready.records[::-1]:
+        record.enter_mirror()
+    assert told.ready.mirror_places() == [1, 0]

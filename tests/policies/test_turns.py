@@ -13,8 +13,9 @@ IDS = ["a", "b", "c"]
 def rotation(made: Turns, among: list[int], times: int) -> list[str]:
     chosen = []
     for _ in range(times):
-        chosen.append(IDS[made.next(IDS, among)])
-        made.took(chosen[-1])
+        index = made.next(IDS, among)
+        made.took(IDS, index)
+        chosen.append(IDS[index])
     return chosen
 
 
@@ -32,8 +33,8 @@ def test_orders_differ_between_seeds() -> None:
 def test_a_turn_in_a_smaller_round_counts_in_the_larger() -> None:
     made = Turns(random.Random(1))
     rotation(made, [0, 1, 2], 3)
-    made.took("c")
-    made.took("b")
+    made.took(IDS, 2)
+    made.took(["c", "b"], 1)
     assert IDS[made.next(IDS, [0, 1, 2])] == "a"
 
 
@@ -41,8 +42,25 @@ def test_what_it_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_MAX_IDS", 4)
     made = Turns(random.Random(1))
     for name in "abcdae":
-        made.took(name)
+        made.took([name], 0)
     # b and c had waited longest and are as new as x; a's last turn counts, not its first.
     assert list(made._last) == ["d", "a", "e"]
     assert made.next(["d", "a", "b"], [0, 1, 2]) == 2
     assert made.next(["e", "a"], [0, 1]) == 1
+
+
+def test_a_list_that_comes_again_is_as_good_as_a_new_one() -> None:
+    same, anew = Turns(random.Random(1)), Turns(random.Random(1))
+    draw = random.Random(2)
+    others = [[*IDS], [*IDS, "d"], ["d", "b"]]
+    for _ in range(200):
+        ids = draw.choice(others)
+        among = sorted(draw.sample(range(len(ids)), draw.randint(1, len(ids))))
+        chosen = same.next(ids, among)
+        assert anew.next([*ids], among) == chosen
+        if draw.random() < 0.8:
+            same.took(ids, chosen)
+            anew.took([*ids], chosen)
+        else:
+            same.took(others[0], 1)
+            anew.took([*others[0]], 1)

@@ -141,9 +141,18 @@ class MirrorMachine(RuleBasedStateMachine):
         self.mirror.apply(worker, epoch - late, [event])
         return truth if truth and truth.epoch and not late else None
 
-    @rule(target=sent, worker=anyone, ids=prompts, keep=st.integers(0, 9))
-    def send(self, worker: str, ids: Sequence[int], keep: int) -> object:
-        placement = self.mirror.expect(worker, ids, keep)
+    @rule(
+        target=sent,
+        worker=anyone,
+        ids=prompts,
+        keep=st.integers(0, 9),
+        look=st.booleans(),
+        later=st.integers(0, 3),
+    )
+    def send(self, worker: str, ids: Sequence[int], keep: int, look: bool, later: int) -> object:
+        held = self.mirror.depths(ids).get(worker, 0) if look else 0
+        self.wait(later)  # what was held may be over when it is sent
+        placement = self.mirror.expect(worker, ids, keep, held)
         truth = self.truth.get(worker)
         if truth is None:
             assert placement is None

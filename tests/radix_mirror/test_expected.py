@@ -1,7 +1,7 @@
 """What was sent and is not reported yet: claims of one's own, with deadlines."""
 
 from clocks import FakeClock
-from radixgate.proto.kv_events import Removed, Stored
+from radixgate.proto.kv_events import Removed, Stored, Tier
 from radixgate.radix_mirror.budget import CLAIM_BYTES, CLAIMED_BYTES
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
 
@@ -17,8 +17,8 @@ class Bench:
         self.mirror.add_worker("a")
         self.mirror.reset("a", 1)
 
-    def expect(self, ids: list[int], keep_s: float = 2.0) -> Placement:
-        placement = self.mirror.expect("a", ids, keep_s)
+    def expect(self, ids: list[int], keep_s: float = 2.0, held: int = 0) -> Placement:
+        placement = self.mirror.expect("a", ids, keep_s, held)
         assert placement is not None
         self.mirror.check()
         return placement
@@ -86,6 +86,39 @@ def test_what_is_stored_is_not_expected_besides() -> None:
     bench.mirror.apply("a", 1, [Stored(0, PROMPT[:3])])
     bench.expect(PROMPT)
     assert bench.mirror.blocks_of("a").expected == 1
+    assert bench.depth(PROMPT) == 4
+
+
+def test_what_a_look_found_stored_is_not_looked_at_again() -> None:
+    bench = Bench()
+    bench.mirror.apply("a", 1, [Stored(0, [*PROMPT[:2], PROMPT[3]])])
+    bench.expect(PROMPT, held=bench.depth(PROMPT))
+    assert bench.mirror.blocks_of("a").expected == 1
+    assert bench.depth(PROMPT) == 4
+
+
+def test_what_a_look_found_claimed_is_claimed_once_more() -> None:
+    bench = Bench()
+    first = bench.expect(PROMPT[:3])
+    bench.expect(PROMPT, held=bench.depth(PROMPT))
+    bench.mirror.withdraw(first)
+    assert bench.depth(PROMPT) == 4
+
+
+def test_what_is_held_in_another_tier_is_claimed_though_a_look_found_it() -> None:
+    bench = Bench()
+    bench.mirror.apply("a", 1, [Stored(0, PROMPT, Tier.HOST)])
+    bench.expect(PROMPT, held=bench.depth(PROMPT))
+    bench.mirror.apply("a", 1, [Removed(PROMPT, Tier.HOST)])
+    assert bench.depth(PROMPT) == 4
+
+
+def test_a_claim_that_ended_since_the_look_is_not_taken_for_stored() -> None:
+    bench = Bench()
+    bench.expect(PROMPT, keep_s=2.0)
+    held = bench.depth(PROMPT)
+    bench.clock.advance(2.0)
+    bench.expect(PROMPT, held=held)
     assert bench.depth(PROMPT) == 4
 
 

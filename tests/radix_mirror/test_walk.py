@@ -3,13 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radixgate.radix_mirror.walk import Falls, falls, falls_without_holes
-
-
-def by_depth(found: Falls) -> dict[int, int]:
-    assert [depth for depth, _ in found] == sorted({depth for depth, _ in found})
-    assert all(mask for _, mask in found)
-    return dict(found)
+from radixgate.radix_mirror.walk import fill, fill_without_holes
 
 
 @given(
@@ -27,11 +21,21 @@ def test_each_worker_falls_where_its_beginning_ends(
             held[block] = held.get(block, 0) | 1 << place
     # Masks also name workers that are not asked for.
     alive = (1 << len(depths)) - 1 >> min(strangers, len(depths))
-    expected: dict[int, int] = {}
-    for place, depth in enumerate(depths):
-        if alive >> place & 1:
-            at = min(depth, length)
-            expected[at] = expected.get(at, 0) | 1 << place
-    assert by_depth(falls_without_holes(held.get, alive, ids)) == expected
+    expected = [
+        min(depth, length) if alive >> place & 1 else 0 for place, depth in enumerate(depths)
+    ]
+    found = [0] * len(depths)
+    fill_without_holes(found, held.get, alive, ids)
+    assert found == expected
     if alive:
-        assert by_depth(falls([held.get], alive, ids)) == expected
+        found = [0] * len(depths)
+        fill(found, [held.get], alive, ids)
+        assert found == expected
+
+
+def test_a_block_is_held_if_any_table_says_so_and_a_hole_ends_it() -> None:
+    first = {1: 0b111, 2: 0b001, 3: 0b111}
+    second = {2: 0b010, 4: 0b011}
+    found = [0, 0, 0]
+    fill(found, [first.get, second.get], 0b111, [1, 2, 3, 4])
+    assert found == [4, 4, 1]
