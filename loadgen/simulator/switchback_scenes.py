@@ -75,3 +75,13 @@ CROWD = Scene(
     ),
     users=400,
 )
+# Prompts of 25k tokens that begin with one of 16 texts, each worker with room for seven: kept apart
+# they stay cached, and copied everywhere hardly any does. Then most of the crowd waits, for longer
+# than it takes copies to spread.
+COPIED_CROWD = replace(
+    CROWD,
+    plant=replace(CROWD.plant, kv_blocks=700, believed_blocks=700),
+    traffic=replace(
+        CROWD.traffic, groups=16, zipf=0.3, prefix_blocks=96, output_tokens=30, think_s=30.0
+    ),
+)

@@ -15,7 +15,7 @@ from radixgate.analysis.experiments.naive import welch_on_requests
 from radixgate.analysis.experiments.randomisation import paired_test
 from radixgate.analysis.experiments.records import Arm, Declaration, Record, RequestLine
 from radixgate.loadgen.simulator.switchback import Switchback
-from radixgate.loadgen.simulator.switchback_scenes import CROWD, SESSIONS, Scene
+from radixgate.loadgen.simulator.switchback_scenes import COPIED_CROWD, CROWD, SESSIONS, Scene
 from radixgate.loadgen.simulator.switched_gateway import PolicyOf
 from radixgate.policies.base import Policy
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
@@ -43,8 +43,12 @@ class PolicyPair:
         )
 
 
-def _threshold(requests: int) -> Arm:
-    return Arm(f"cache_aware_{requests}", "cache_aware", {"balance_abs_threshold": requests})
+def _threshold(requests: int, times: float | None = None) -> Arm:
+    """A match is given up beyond so many requests more, and so many times as many; None: 1.5."""
+    settings: dict[str, int | float] = {"balance_abs_threshold": requests}
+    if times is not None:
+        settings["balance_rel_threshold"] = times
+    return Arm(f"cache_aware_{requests}", "cache_aware", settings)
 
 
 _ROUND_ROBIN = Arm("round_robin", "round_robin")
@@ -56,7 +60,13 @@ PAIRS: Mapping[str, PolicyPair] = {
         PolicyPair("threshold", _threshold(64), _threshold(4)),
     )
 }
-CROWDED = PolicyPair("round_robin in a crowd", _ROUND_ROBIN, _threshold(64), CROWD)
+# Where hundreds wait nobody has 1.5 times as many as another: there the difference alone decides.
+CROWDED: Mapping[str, PolicyPair] = {
+    "round_robin": PolicyPair("round_robin in a crowd", _ROUND_ROBIN, _threshold(64), CROWD),
+    "threshold": PolicyPair(
+        "threshold in a crowd", _threshold(64, 1.0), _threshold(4, 1.0), COPIED_CROWD
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +219,6 @@ def _maker(pair: PolicyPair) -> PolicyOf:
         arm = arms[name]
         if arm.policy == "round_robin":
             return RoundRobin(rng)
-        most = arm.settings["balance_abs_threshold"]
-        assert isinstance(most, int)
-        return cache_aware(CacheAwareConfig(balance_abs_threshold=most), rng)
+        return cache_aware(msgspec.convert(dict(arm.settings), CacheAwareConfig), rng)
 
     return make

@@ -11,6 +11,8 @@ from radixgate.loadgen.simulator.switchback_trials import (
     CROWDED,
     PAIRS,
     Design,
+    PolicyPair,
+    alone,
     estimated_effect,
     lived,
     true_effect,
@@ -57,13 +59,35 @@ def test_the_effect_is_found_and_without_a_reset_it_is_not() -> None:
 @pytest.mark.slow
 def test_a_backlog_that_outlives_the_washout_is_what_the_hold_is_for() -> None:
     seconds, lead_in_s, seed = 1_200.0, 600.0, 100
-    a, b = true_effect(CROWDED, seconds, seed, lead_in_s)
+    a, b = true_effect(CROWDED["round_robin"], seconds, seed, lead_in_s)
     assert a > 60  # seconds: most of the 400 users wait
     assert b < 10
-    held = lived(CROWDED, Design(300.0, 30.0, hold_cap_s=120.0), 2, seed, lead_in_s)
-    not_held = lived(CROWDED, Design(300.0, 30.0, hold_cap_s=0.0), 2, seed, lead_in_s)
+    held = lived(CROWDED["round_robin"], Design(300.0, 30.0, hold_cap_s=120.0), 2, seed, lead_in_s)
+    not_held = lived(
+        CROWDED["round_robin"], Design(300.0, 30.0, hold_cap_s=0.0), 2, seed, lead_in_s
+    )
     effect = b - a
     off = [(estimated_effect(records) - effect) / effect for records in (held, not_held)]
     assert abs(off[0]) < 0.10
     # B's first requests wait behind A's backlog, so that B seems to gain less than it does.
     assert off[1] < -0.10
+
+
+@pytest.mark.slow
+def test_copies_that_spread_in_a_crowd_need_the_hold_too() -> None:
+    pair, lead_in_s, seed = CROWDED["threshold"], 300.0, 20
+    a = mean_ttft(pair, "cache_aware_64", 300.0, seed, lead_in_s)
+    b = mean_ttft(pair, "cache_aware_4", 1_200.0, seed, lead_in_s)
+    assert a < 5  # seconds
+    assert b > 60
+    held = lived(pair, Design(600.0, 150.0, hold_cap_s=200.0), 1, seed, lead_in_s)
+    not_held = lived(pair, Design(600.0, 150.0, hold_cap_s=0.0), 1, seed, lead_in_s)
+    effect = b - a
+    off = [(estimated_effect(records) - effect) / effect for records in (held, not_held)]
+    assert abs(off[0]) < 0.10
+    assert off[1] < -0.10
+
+
+def mean_ttft(pair: PolicyPair, arm: str, seconds: float, seed: int, lead_in_s: float) -> float:
+    values = [request.ttft_s or 0.0 for request in alone(pair, arm, seconds, seed, lead_in_s)]
+    return math.fsum(values) / len(values)
