@@ -18,7 +18,7 @@ help:
 	@echo "make demo       what routing by cache is worth, in a few minutes"
 	@echo "make install    the environment alone: $(BIN)/radixgate"
 	@echo "make test       the quick tests       make test-slow   the slow ones"
-	@echo "make experiments-check   what experiments find where the answer is known: an hour"
+	@echo "make experiments-check   what experiments find where the answer is known: over an hour"
 	@echo "make mutants    whether the tests notice changes to the code of routing: hours"
 	@echo "make lint       ruff, mypy, imports   make docs        docs/configs.md"
 	@echo "make proto      the gRPC stubs        make clean       remove all that was made"
