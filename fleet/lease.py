@@ -44,6 +44,9 @@ class Lease:
         "_stake",
         "_uncached_tokens",
         "choice",
+        "predicted_cached_tokens",
+        "predicted_ttft_s",
+        "worker",
     )
 
     def __init__(
@@ -60,6 +63,9 @@ class Lease:
         self._placement = placement
         self._closed = False
         self.choice = choice
+        self.worker: WorkerIdentity = record.identity
+        self.predicted_cached_tokens = stake.predicted_cached_tokens
+        self.predicted_ttft_s = stake.predicted_ttft_s
         tokens = stake.prompt_tokens
         # What the worker computes before its first output; None: that has come, or never will.
         self._uncached_tokens: int | None = tokens - stake.predicted_cached_tokens
@@ -67,18 +73,6 @@ class Lease:
         counts.requests[place] += 1
         counts.uncached[place] += self._uncached_tokens
         record.tokens_in_flight += tokens
-
-    @property
-    def worker(self) -> WorkerIdentity:
-        return self._record.identity
-
-    @property
-    def predicted_cached_tokens(self) -> int:
-        return self._stake.predicted_cached_tokens
-
-    @property
-    def predicted_ttft_s(self) -> float:
-        return self._stake.predicted_ttft_s
 
     def first_output(self) -> None:
         """The prompt is computed: its tokens queue no more. Later calls do nothing."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from radixgate.gateway.attempt import Headers
+from radixgate.gateway.attempt import Headers, WholeHead
 from radixgate.gateway.hop_headers import find
 
 # Lengths and dates differ, so many come again for a second and then no more.
@@ -12,13 +12,15 @@ MAX_HEAD_BYTES = 1_024
 MAX_BODY_BYTES = 65_536
 
 
-class AnswerHead(msgspec.Struct, frozen=True, gc=False):
+class AnswerHead(msgspec.Struct, gc=False):
     """Of an answer that came whole in one piece, with a length, on a connection that was kept."""
 
     size: int  # bytes of the head, up to its body
     whole: int  # bytes with the body
     status: int
     headers: Headers  # shared by all answers with this head: never changed
+    # What clients get of it, once that has been asked for; None also where the answer is not read.
+    passed: WholeHead | None = None
 
 
 class AnswerHeads:

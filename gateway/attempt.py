@@ -36,9 +36,7 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
     A Struct, as what is made for every request is: a frozen dataclass costs five times as much.
     """
 
-    method: bytes
-    path: bytes  # the target up to the query, as the client wrote it
-    query: bytes  # without the question mark; empty if there is none
+    line: bytes  # method and target as the client wrote them, ready to be sent
     forwarded: bytes  # header lines that a worker may see, names in lower case, values as they came
     authorization: bytes  # the client's, as a line, for a worker without a key; empty: not for any
     body: bytes
@@ -60,6 +58,14 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
     completion: int | None = None
 
 
+class WholeHead(msgspec.Struct, frozen=True, gc=False):
+    """The head of good answers that came whole, as clients get it; one object for all of them."""
+
+    status: int
+    headers: Headers  # with a content-length; never changed
+    lines: bytes  # the same, rendered: status line and header lines
+
+
 class Downstream(Protocol):
     """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
 
@@ -77,8 +83,9 @@ class Downstream(Protocol):
         """The next bytes of the body, never empty."""
         ...
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        """A good answer that came whole, in place of its head, its body, and its end."""
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        """A good answer that came whole, in place of its head, its body, and its end. `own`: header
+        lines of the gateway's, to stand behind the worker's."""
         ...
 
     def on_end(self, counts: AnswerCounts | None) -> None:

@@ -36,37 +36,33 @@ class Breakers:
     def __init__(self, config: ReliabilityConfig, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._failing: dict[str, Breaker] = {}
+        # By worker; to be read by others. Empty: a success would change nothing.
+        self.failing: dict[str, Breaker] = {}
 
     def change(self, config: ReliabilityConfig) -> None:
         """Judge by this from now on. A breaker that is open or closed stays so."""
         self._config = config
         most = config.cb_failure_threshold
-        for breaker in self._failing.values():
+        for breaker in self.failing.values():
             opened = breaker.open_until is not None
             breaker.failures = most if opened else min(breaker.failures, most - 1)
             breaker.successes = min(breaker.successes, config.cb_success_threshold - 1)
 
-    @property
-    def none_failing(self) -> bool:
-        """A success would change nothing."""
-        return not self._failing
-
     def barred(self) -> Collection[str]:
         """The workers that may be given nothing now. O(failing workers)."""
-        if not self._failing:
+        if not self.failing:
             return ()
         now = self._clock.now()
         return [
             worker_id
-            for worker_id, breaker in self._failing.items()
+            for worker_id, breaker in self.failing.items()
             if breaker.open_until is not None
             and (now < breaker.open_until or breaker.probes >= MOST_PROBES)
         ]
 
     def dispatched(self, worker_id: str) -> Breaker | None:
         """An attempt goes there. It is a probe if a breaker comes back: `ended` wants it."""
-        breaker = self._failing.get(worker_id)
+        breaker = self.failing.get(worker_id)
         if breaker is None or breaker.open_until is None:
             return None
         breaker.probes += 1
@@ -74,7 +70,7 @@ class Breakers:
 
     def ended(self, worker_id: str, verdict: Verdict, probe: Breaker | None) -> None:
         """Once for each attempt, with what `dispatched` gave for it."""
-        breaker = self._failing.get(worker_id)
+        breaker = self.failing.get(worker_id)
         if probe is not None:
             probe.probes -= 1
             if probe is breaker:
@@ -85,11 +81,11 @@ class Breakers:
         if breaker is None:
             if verdict is Verdict.SUCCESS:
                 return
-            breaker = self._failing[worker_id] = Breaker()
+            breaker = self.failing[worker_id] = Breaker()
         if breaker.open_until is not None:
             return  # it began before the breaker opened, and is old news
         if verdict is Verdict.SUCCESS:
-            del self._failing[worker_id]
+            del self.failing[worker_id]
             return
         breaker.failures += 1
         if breaker.failures >= self._config.cb_failure_threshold:
@@ -97,18 +93,18 @@ class Breakers:
 
     def forget(self, worker_id: str) -> None:
         """The worker left, or another process answers at its address."""
-        self._failing.pop(worker_id, None)
+        self.failing.pop(worker_id, None)
 
     def state_of(self, worker_id: str) -> str:
         """`closed`, `open` or `half_open`."""
-        breaker = self._failing.get(worker_id)
+        breaker = self.failing.get(worker_id)
         if breaker is None or breaker.open_until is None:
             return "closed"
         return "open" if self._clock.now() < breaker.open_until else "half_open"
 
     def check(self) -> None:
         """Assert that the counts are possible. O(failing workers)."""
-        for breaker in self._failing.values():
+        for breaker in self.failing.values():
             assert 0 <= breaker.probes <= MOST_PROBES
             assert 0 <= breaker.successes < self._config.cb_success_threshold
             assert (breaker.failures < self._config.cb_failure_threshold) == (
@@ -121,7 +117,7 @@ class Breakers:
         elif verdict is Verdict.SUCCESS:
             breaker.successes += 1
             if breaker.successes >= self._config.cb_success_threshold:
-                del self._failing[worker_id]
+                del self.failing[worker_id]
 
     def _open(self, breaker: Breaker) -> None:
         breaker.open_until = self._clock.now() + self._config.cb_timeout_duration_secs

@@ -37,7 +37,7 @@ class Core:
     asking: Asking
     clients: Mapping[str, WorkerClient]  # by worker id; changes as workers come and go
     on_worker_failed: Callable[[str], None]  # it is worth a health check now
-    policy: bytes  # its name, as a header shows it
+    policy: str  # its name, as a header shows it
     patience: PatienceRule
     another_try: AnotherTry
     metrics: GatewayMetrics

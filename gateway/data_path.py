@@ -143,7 +143,7 @@ class DataPath:
             asking=Asking(self.fleet, self.prompts),
             clients=workers.clients,
             on_worker_failed=workers.check_soon,
-            policy=config.policy.encode(),
+            policy=config.policy,
             patience=PatienceRule.of(config),
             another_try=another_try,
             metrics=self.metrics,
@@ -179,12 +179,11 @@ class DataPath:
         self._outliers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
-        name = config.policy.encode()
-        self.own_headers = OwnHeaders(name, self._request_ids)
+        self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
         self.limits = self.limits.changed(rules.rules.limits, rules.keys, self._clock)
         self._core = replace(
             core,
-            policy=name,
+            policy=config.policy,
             patience=PatienceRule.of(config),
             another_try=replace(core.another_try, rule=RetryRule.of(config)),
             own_headers=self.own_headers,

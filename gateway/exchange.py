@@ -14,7 +14,14 @@ from radixgate.fleet.fleet import Lease, Outcome
 from radixgate.gateway.aborted_answer import AbortedByOrder, aborted_answer
 from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.asking import Question
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt import (
+    AnswerCounts,
+    Attempt,
+    Downstream,
+    FrontRequest,
+    Headers,
+    WholeHead,
+)
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
@@ -55,10 +62,7 @@ class Exchange:
         self, core: Core, head: RequestHead, body: bytes, client: Downstream, caller: Caller
     ) -> None:
         self.deadline = NEVER
-        self._caller = caller
-        self._core = core
-        self._head = head
-        self.body = body
+        self._core, self._head, self.body, self._caller = core, head, body, caller
         self._request_id = head.request_id or core.request_ids.make()
         self._answer = ClientAnswer(core, client, self._request_id, tells_worker=caller.admin)
         self._question: Question | None = None
@@ -72,14 +76,12 @@ class Exchange:
         self._paused = False
         self._silent_s = 0.0  # how long the worker may be silent now
 
-    def arrived(self, at: float) -> None:
-        """It has waited since then: what is timed begins there."""
-        self._answer.started_at = at
-
     # ------------------------------------------------------------ from the front door
 
-    def begin(self) -> None:
+    def begin(self, arrived_at: float | None) -> None:
+        """What is timed begins when it arrived; None: now."""
         core = self._core
+        self._answer.started_at = core.clock.now() if arrived_at is None else arrived_at
         core.deadlines.watch(self)
         try:
             question = core.asking.read(self._head.path, self.body, self._caller)
@@ -143,12 +145,12 @@ class Exchange:
         if self._answer.add(data, now) and self._lease is not None:
             self._lease.first_output()
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         if self._lease is not None:
             self._lease.first_output()
         self._end_attempt(_OK, counts)
         self._core.deadlines.forget(self)
-        self._answer.end_at_once(status, headers, body, counts)
+        self._answer.end_at_once(head, body, counts)
 
     def on_end(self, counts: AnswerCounts | None) -> None:
         held = self._answer.held
@@ -214,12 +216,13 @@ class Exchange:
         if self._waiting is not None:
             self._waiting = None
             core.held.leave(self)
+        begun = request.begun
         try:
-            lease = core.choice.lease(question.ask, self._tried, own_only=request.begun)
+            lease = core.choice.lease(question.ask, self._tried, own_only=begun)
             self._lease = lease
             worker_id = lease.worker.id
             self._tried.append(worker_id)
-            if not request.begun:
+            if not begun:
                 self._answer.held = None
             core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
             self._answer.asked(lease, self._be_patient(core.patience.first_byte_s))
@@ -294,7 +297,4 @@ class Exchange:
         self._core.deadlines.forget(self)
         if self._waiting is not None:
             self._core.held.leave(self)
-        if self._answer.sent:
-            self._answer.break_off(error)
-        else:
-            self._answer.fail(error)
+        (self._answer.break_off if self._answer.sent else self._answer.fail)(error)

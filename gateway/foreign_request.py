@@ -181,12 +181,13 @@ HOT_PATHS = frozenset(_READERS)
 
 def _request(read: _Common, prompt: bytes, session: str | None = None) -> ForeignRequest:
     priority = read.priority
+    if not session and (read.session_id is not None or read.user is not None):
+        session = _text(read.session_id) or _text(read.user)
+    salt = None
+    if read.cache_salt is not None or read.extra_key is not None:
+        salt = _text(read.cache_salt) or _text(read.extra_key)
     return ForeignRequest(
-        model=read.model,
-        prompt=prompt,
-        session=session or _text(read.session_id) or _text(read.user),
-        priority=priority if type(priority) is int else 0,
-        salt=_text(read.cache_salt) or _text(read.extra_key),
+        read.model, prompt, session, priority if type(priority) is int else 0, salt
     )
 
 

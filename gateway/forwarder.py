@@ -29,9 +29,7 @@ class Forwarder:
         if diversion is not None:
             return diversion.generate(self._core, head, body, downstream, caller, arrived_at)
         exchange = Exchange(self._core, head, body, downstream, caller)
-        if arrived_at is not None:
-            exchange.arrived(arrived_at)
-        exchange.begin()
+        exchange.begin(arrived_at)
         return exchange
 
     def told(

@@ -17,13 +17,18 @@ _STATUS_LINES = {
 }
 
 
-def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
-    """Status line, `headers`, the ready-made header lines `more`, and the blank line."""
+def head_lines(status: int, headers: Headers) -> bytes:
+    """Status line and `headers`, each with its line end."""
     line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n".encode()
     if not headers:
-        return b"%b%b\r\n" % (line, more)
+        return line
     # A third of the time of formats.
-    return b"".join((line, b"\r\n".join(map(b": ".join, headers)), b"\r\n", more, b"\r\n"))
+    return b"".join((line, b"\r\n".join(map(b": ".join, headers)), b"\r\n"))
+
+
+def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
+    """Status line, `headers`, the ready-made header lines `more`, and the blank line."""
+    return b"%b%b\r\n" % (head_lines(status, headers), more)
 
 
 def has_no_body(status: int) -> bool:
@@ -50,8 +55,3 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-def only_chunk(body: bytes) -> bytes:
-    """A whole body that was not framed."""
-    return chunk(body) + LAST_CHUNK

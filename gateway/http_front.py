@@ -12,7 +12,7 @@ from typing import cast
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway import http_answer
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers, WholeHead
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.generator import Generator
 from radixgate.gateway.outbox import Outbox
@@ -140,21 +140,21 @@ class FrontConnection(asyncio.Protocol):
     # ------------------------------------------------------------ the request
 
     def _read(self, data: bytes) -> None:
-        was_idle, was_in_body = self._reader.idle, self._reader.in_body
+        reader = self._reader
         try:
-            request = self._reader.read(data)
+            request = reader.read(data)
         except RequestError as error:
             self._refuse(error)
             return
         if request is not None:
             self._act(request)
             return
-        if self._reader.awaits_continue:
+        if reader.awaits_continue:
             self._write(http_answer.CONTINUE)
-        if self._reader.in_body:
-            before = self.deadline if was_in_body else NEVER
+        if reader.in_body:
+            before = NEVER if reader.just_begun else self.deadline
             self.deadline = self._limits.piece_by(self._front.clock.now(), before, len(data))
-        elif was_idle:
+        elif reader.just_begun:
             self._wait(self._limits.head_timeout_s)
 
     def _act(self, request: ReadRequest) -> None:
@@ -190,9 +190,8 @@ class FrontConnection(asyncio.Protocol):
         head = b"" if self._head is None else self._render_head(*self._head)
         self._write(head + (http_answer.chunk(data) if self._chunked else data))
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        head = self._render_head(status, headers)
-        self._write(head + (http_answer.only_chunk(body) if self._chunked else body))
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        self._write(b"".join((head.lines, own, self._connection_line(), b"\r\n", body)))
         self._answered()
 
     def on_end(self, counts: AnswerCounts | None) -> None:
@@ -213,19 +212,20 @@ class FrontConnection(asyncio.Protocol):
     def _render_head(self, status: int, headers: Headers) -> bytes:
         assert self._request is not None
         self._head = None
-        http11 = self._request.http11
         more = b""
         if not http_answer.is_framed(status, headers):
             # HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
-            self._chunked = http11
+            self._chunked = http11 = self._request.http11
             self._keep_alive = self._keep_alive and http11
             more = http_answer.CHUNKED if http11 else b""
+        return http_answer.answer_head(status, headers, more + self._connection_line())
+
+    def _connection_line(self) -> bytes:
+        assert self._request is not None
         if not self._keep_alive or self._front.draining:
             self._keep_alive = False
-            more += b"connection: close\r\n"
-        elif not http11:
-            more += b"connection: keep-alive\r\n"
-        return http_answer.answer_head(status, headers, more)
+            return b"connection: close\r\n"
+        return b"" if self._request.http11 else b"connection: keep-alive\r\n"
 
     def _answered(self) -> None:
         self._request = self._attempt = None
@@ -235,7 +235,7 @@ class FrontConnection(asyncio.Protocol):
             return
         if not self._paused:
             self._wait(self._limits.idle_timeout_s)
-        if not self._reader.idle:
+        if self._reader.unread:
             # Not from here: a long row of pipelined requests would nest as deep.
             asyncio.get_running_loop().call_soon(self._read_pipelined)
 

@@ -86,6 +86,8 @@ def conversation_by_ids(
     end = first_exchange(text)
     if end is None:
         return None
+    if not ids:
+        return xxh3_64_hexdigest(text[:end], root)
     left_out = 0 if hole is None or end < hole.before else hole.size
     blocks = blocks_in_bytes(end + left_out)
     parent = ids[blocks - 1] if blocks else root

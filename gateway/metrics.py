@@ -46,6 +46,9 @@ class FinalOutcome(StrEnum):
     REJECTED = "rejected"  # no worker could take it
 
 
+_OK = FinalOutcome.OK  # a member is looked up by a function call each time
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
     """A worker as its gauges show it."""
@@ -132,6 +135,15 @@ class GatewayMetrics(Collector):
         self.in_flight -= 1
         self.requests[outcome] += 1
         self.duration.observe(seconds)
+
+    def answered_whole(self, counts: AnswerCounts, seconds: float) -> None:
+        """`answered`, and `ended` as it should, in one."""
+        self.in_flight -= 1
+        self.requests[_OK] += 1
+        self.duration.observe(seconds)
+        self.prompt_tokens += counts.prompt or 0
+        self.completion_tokens += counts.completion or 0
+        self.cached_tokens += counts.cached or 0
 
     def turned_away(self, outcome: FinalOutcome) -> None:
         """A request was answered before it was in flight."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.held_requests import HeldRequests
@@ -153,9 +153,9 @@ class Passage:
         self._finish(self.delivered() if counts in _UNTOLD else counts)
         self.client.on_end(counts)
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        self._finish(self.delivered() if counts in _UNTOLD else counts)
-        self.client.on_answer(status, headers, body, counts)
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        self._finish(counts)
+        self.client.on_answer(head, own, body, counts)
 
     def on_failure(self, error: RadixgateError) -> None:
         self._finish(self.delivered())

@@ -41,7 +41,7 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
 
     method: bytes
     path: bytes  # of the target, up to the query
-    query: bytes
+    line: bytes  # method and target as workers see them, with the version and the line end
     forwarded: bytes  # the header lines that any worker may see, ready to be sent
     authorization: bytes | None  # not among them
     request_id: str | None  # as the client gave it; None: it gave none that is fit
@@ -105,11 +105,11 @@ def read_head(block: bytes, crosses: Crosses = everything) -> RequestHead:
         raise BadHead("HTTP/1.1 needs a Host header")
     if host is not None and b"," in host:
         raise BadHead("exactly one Host header is expected")
-    path, _, query = _origin_form(target).partition(b"?")
+    target = _origin_form(target)
     return RequestHead(
         method=method,
-        path=path,
-        query=query,
+        path=target.partition(b"?")[0],
+        line=b"%b %b HTTP/1.1\r\n" % (method, target),
         forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers, crosses)]),
         authorization=noted.get(b"authorization"),
         request_id=fit_request_id(reader.headers),

@@ -61,7 +61,10 @@ class RequestReader:
         self._heads = heads  # shared by all connections
         self._hot_paths = hot_paths
         self._max_body_bytes = limits.max_body_bytes
-        self._unread = b""
+        self.unread = b""  # of the next request, while none is read
+        self.just_begun = (
+            False  # with the last piece: a head, or a body; said where it is not whole
+        )
         self._head: RequestHead | None = None  # of the request whose body is being read
         self._body: ChunkedBody | _CountedBody | None = None
         self.broken = False  # bytes were dropped: nothing more can be read from this connection
@@ -69,7 +72,7 @@ class RequestReader:
     @property
     def idle(self) -> bool:
         """Between two requests, with nothing of the next one here."""
-        return not self._unread and self._body is None
+        return not self.unread and self._body is None
 
     @property
     def in_body(self) -> bool:
@@ -86,29 +89,31 @@ class RequestReader:
 
     def keep(self, data: bytes) -> None:
         """Take what came while a request is being answered."""
-        if len(self._unread) + len(data) > MAX_PIPELINED_BYTES:
+        if len(self.unread) + len(data) > MAX_PIPELINED_BYTES:
             self.broken = True
-            self._unread = b""
+            self.unread = b""
         elif not self.broken:
-            self._unread += data
+            self.unread += data
 
     def read(self, data: bytes) -> ReadRequest | None:
         """Take `data`; the next request if it is whole. Raises RequestError: refuse and close."""
         if self._body is not None:
+            self.just_begun = False
             return self._read_body(data)
-        block = self._unread + data if self._unread else data
+        block = self.unread + data if self.unread else data
         while block.startswith(b"\r\n"):  # tolerated between requests, as llhttp does
             block = block[2:]
         end = block.find(b"\r\n\r\n") + 4
         if end < 4:
-            self._unread = block
+            self.just_begun = not self.unread
+            self.unread = block
             _check_unfinished(block)
             return None
         if end > MAX_HEAD_BYTES:
             raise _head_too_large()
         head = self._heads.read(block[:end])
         if head.method != b"POST" or head.path not in self._hot_paths:
-            self._unread = b""
+            self.unread = b""
             return ReadRequest(head, b"", block)
         return self._begin_body(head, block, end)
 
@@ -118,9 +123,9 @@ class RequestReader:
             raise too_large(size, self._max_body_bytes)
         end = begin + size
         if not head.chunked and len(block) >= end:
-            self._unread = block[end:]
+            self.unread = block[end:]
             return ReadRequest(head, block[begin:end])
-        self._unread = b""
+        self.unread, self.just_begun = b"", True
         self._head = head
         self._body = ChunkedBody(self._max_body_bytes) if head.chunked else _CountedBody(size)
         # A body is copied once, into one piece.
@@ -138,7 +143,7 @@ class RequestReader:
             # llhttp does not say where the body ended: what came behind it in one piece is lost.
             self.broken = body.surplus
         else:
-            self._unread = body.rest
+            self.unread = body.rest
         return ReadRequest(head, body.content())
 
 

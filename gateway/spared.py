@@ -45,6 +45,11 @@ class Spared:
             yield
 
     @property
+    def any(self) -> bool:
+        """Somebody is, or may be."""
+        return bool(self._resting or self._returned)
+
+    @property
     def any_rest(self) -> bool:
         return bool(self._resting)
 

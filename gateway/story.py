@@ -6,7 +6,7 @@ from typing import Protocol
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
 from radixgate.gateway.metrics import FinalOutcome
@@ -192,10 +192,12 @@ class Story:
         self._end()
         self._client.on_end(counts)
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        self.on_head(status, headers)
-        self.on_body(body)
-        self.on_end(counts)
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        self.status, self.counts = head.status, counts
+        if self.first_token_at is None:
+            self.first_token_at = self._clock.now()
+        self._end()
+        self._client.on_answer(head, own, body, counts)
 
     def on_failure(self, error: RadixgateError) -> None:
         self._end()

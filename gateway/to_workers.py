@@ -12,13 +12,11 @@ def to_workers(
     """`body`: as they are to see it."""
     given = head.authorization if core.passes_authorization else None
     return FrontRequest(
-        method=head.method,
-        path=head.path,
-        query=head.query,
+        line=head.line,
         forwarded=head.forwarded,
         authorization=b"" if given is None else b"authorization: %b\r\n" % given,
         body=body,
         request_id=request_id,
         generation=question.generation,
-        progress=question.progress(),
+        progress=None if question.generation is None else question.progress(),
     )

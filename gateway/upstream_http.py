@@ -129,7 +129,7 @@ class UpstreamConnection(asyncio.Protocol):
         assert listener is not None
         self._answered = self._framed = self._keeps = True
         self._go_back()
-        listener.on_answer(known.status, known.headers, data[known.size :])
+        listener.on_answer(known, data[known.size :])
         return True
 
     def _deliver(self) -> None:

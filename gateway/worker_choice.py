@@ -38,9 +38,9 @@ class WorkerChoice:
         `own_only`: the answer has begun at a worker of ours, and no foreign one can go on from its
         tokens. Raises as `Fleet.lease`.
         """
+        if not tried and self._all_are_well():
+            return self._fleet.lease(ask)
         barred, spared = self._breakers.barred(), self._left_out(ask.model)
-        if not tried and not barred and not spared:
-            return self._noted(self._fleet.lease(ask))
         never = (*barred, *self._foreign()) if own_only else tuple(barred)
         wishes = [(*tried, *spared)] if spared else []
         if tried:
@@ -70,7 +70,7 @@ class WorkerChoice:
 
     def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
         """An attempt is over. `busy`: it failed only because the worker is full for now."""
-        if outcome is _OK and not self._probes and self._breakers.none_failing:
+        if outcome is _OK and not self._probes and not self._breakers.failing:
             return
         verdict = Verdict.NEUTRAL
         if outcome is _OK:
@@ -126,6 +126,12 @@ class WorkerChoice:
         for breaker in set(self._probes.values()):
             held = sum(other is breaker for other in self._probes.values())
             assert breaker.probes == held, f"{breaker.probes} probes, {held} leases"
+
+    def _all_are_well(self) -> bool:
+        """Nobody has failed lately, or is to be spared: most of the time."""
+        if self._breakers.failing or self._spared.any:
+            return False
+        return self._outliers is None or not self._outliers.any
 
     def _noted(self, lease: Lease) -> Lease:
         probe = self._breakers.dispatched(lease.worker.id)

@@ -7,11 +7,18 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from radixgate.errors import RadixgateError, WorkerFailed
-from radixgate.gateway import hop_headers
+from radixgate.gateway import hop_headers, http_answer
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.aborted_answer import AbortedByOrder
+from radixgate.gateway.answer_heads import AnswerHead
 from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer, counts_of
-from radixgate.gateway.attempt import AnswerCounts, Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt import (
+    AnswerCounts,
+    Downstream,
+    FrontRequest,
+    Headers,
+    WholeHead,
+)
 from radixgate.gateway.header_rules import Crosses, everything
 from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
 
@@ -68,6 +75,15 @@ class HttpWorkerClient:
             attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
         return len(meant)
 
+    def whole(self, head: AnswerHead) -> WholeHead | None:
+        """What clients get of a head that came before; None: its answers say nothing of their cost,
+        or lose their length on the way."""
+        _, passed, reader = self.seen(head.status, head.headers)
+        if reader is WholeAnswer and http_answer.is_framed(head.status, passed):
+            lines = http_answer.head_lines(head.status, passed)
+            head.passed = WholeHead(head.status, passed, lines)
+        return head.passed
+
     def bodies(self) -> Iterator[bytes]:
         """Of the requests that have not ended."""
         return (attempt.body for attempt in self._running)
@@ -78,15 +94,15 @@ class HttpWorkerClient:
         self.pool.close()
 
     def render_head(self, request: FrontRequest) -> bytes:
-        target = request.path + b"?" + request.query if request.query else request.path
-        return b"%b %b HTTP/1.1\r\n%b%b%bx-request-id: %b\r\ncontent-length: %d\r\n\r\n" % (
-            request.method,
-            target,
-            self._host_line,
-            request.forwarded,
-            self.pool.credentials or request.authorization,
-            request.request_id.encode("ascii"),
-            len(request.body),
+        named = f"x-request-id: {request.request_id}\r\ncontent-length: {len(request.body)}\r\n\r\n"
+        return b"".join(
+            (
+                request.line,
+                self._host_line,
+                request.forwarded,
+                self.pool.credentials or request.authorization,
+                named.encode("ascii"),
+            )
         )
 
 
@@ -180,15 +196,15 @@ class HttpAttempt:
             self._reader.feed(data)
         self._downstream.on_body(data)
 
-    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+    def on_answer(self, head: AnswerHead, body: bytes) -> None:
         self._connection = None
-        _, passed, reader = self._client.seen(status, headers)
-        if reader is WholeAnswer and body:
+        passed = head.passed or self._client.whole(head)
+        if passed is not None and body:
             downstream = self._detach()
             if downstream is not None:
-                downstream.on_answer(status, passed, body, counts_of(body))
+                downstream.on_answer(passed, b"", body, counts_of(body))
             return
-        self.on_response(status, headers)
+        self.on_response(head.status, head.headers)
         if body:
             self.on_data(body)
         self.on_complete()

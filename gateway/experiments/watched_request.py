@@ -7,7 +7,7 @@ import msgspec
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
 from radixgate.gateway.aborted_answer import end_unbegun
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
@@ -218,8 +218,9 @@ class WatchedRequest:
         self._end()
         self._client.on_end(counts)
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        self.on_head(status, headers)
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        lines = [line.partition(b": ") for line in own.splitlines()]
+        self.on_head(head.status, [*head.headers, *((name, value) for name, _, value in lines)])
         self.on_body(body)
         self.on_end(counts)
 

@@ -122,3 +122,13 @@ async def test_a_second_answer_nobody_asked_for_is_not_taken_for_the_next() -> N
         ]
         for _ in range(3):
             assert (await gateway.chat()).json == {"n": 1}
+
+
+async def test_a_length_that_may_not_cross_is_replaced_under_a_head_that_came_before_too() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: content-length\r\n"
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: [Raw(head + b"content-length: 8\r\n\r\n" + b'{"n": 1}')]
+        for _ in range(3):
+            reply = await gateway.chat()
+            assert (reply.status, reply.json) == (200, {"n": 1})
+            assert reply.header("connection") is None

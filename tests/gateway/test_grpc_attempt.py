@@ -14,7 +14,7 @@ from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRef
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import Receiver
-from radixgate.gateway.attempt import AnswerCounts, Headers
+from radixgate.gateway.attempt import AnswerCounts, Headers, WholeHead
 from radixgate.gateway.grpc_attempt import GrpcAttempt
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext
@@ -43,8 +43,8 @@ class Recorder:
         assert not self.over
         self.body += data
 
-    def on_answer(self, status: int, headers: Headers, body: bytes, counts: AnswerCounts) -> None:
-        self.on_head(status, headers)
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        self.on_head(head.status, head.headers)
         self.on_body(body)
         self.on_end(counts)
 

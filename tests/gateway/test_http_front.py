@@ -13,8 +13,9 @@ from aiohttp import web
 
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed
-from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
+from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers, WholeHead
 from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.http_answer import head_lines
 from radixgate.gateway.http_front import Front
 from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.own_headers import OwnHeaders
@@ -289,7 +290,9 @@ async def test_an_answer_of_the_turn_in_which_the_client_ends_its_side_still_goe
         gateway.generator.by_hand = True
         client.send(request("/generate", b"x"))
         asked = await gateway.generator.next()
-        asked.client.on_answer(200, [*JSON, (b"content-length", b"1")], b"1", AnswerCounts())
+        fields = [*JSON, (b"content-length", b"1")]
+        head = WholeHead(200, fields, head_lines(200, fields))
+        asked.client.on_answer(head, b"", b"1", AnswerCounts())
         (connection,) = gateway.front.connections
         transport = connection._transport
         assert transport is not None

@@ -6,6 +6,7 @@ import pytest
 
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed
+from radixgate.gateway.answer_heads import AnswerHead
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.outbox import Outbox
@@ -112,7 +113,7 @@ class PausesAtOnce:
     def on_complete(self) -> None:
         self.complete = True
 
-    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+    def on_answer(self, head: AnswerHead, body: bytes) -> None:
         self.complete = True
 
     def on_broken(self, error: WorkerFailed, answered: bool) -> None: ...
