@@ -188,7 +188,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > MAX_ANSWER_HEAD_BYTES:
             raise ValueError(f"headers over {MAX_ANSWER_HEAD_BYTES} bytes")
-        if self._surplus:
+        if self._surplus or self._headed:  # a trailer: it is dropped
             return
         name = name.lower()
         self._headers.append((name, value))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from scripted_worker import Close, Raw, ScriptedWorker, answer, chunk, json_answer
+from scripted_worker import Close, Raw, ScriptedWorker, Sleep, answer, chunk, delta, json_answer
 from small_gateway import CHAT, chat_body, small_gateway
 
 PLAIN = json.dumps({"ok": "z" * 600}).encode()
@@ -54,6 +54,26 @@ async def test_g04_a_chunked_json_answer() -> None:
         assert reply.body == PLAIN
         assert reply.header("transfer-encoding") is None
         assert reply.header("content-length") == str(len(PLAIN))
+
+
+@pytest.mark.parametrize("in_one_piece", [True, False])
+async def test_trailers_are_no_headers_of_this_answer_or_of_another(in_one_piece: bool) -> None:
+    head = (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    said = delta("hi", "stop") + b"data: [DONE]\n\n"
+    mine = b"%x\r\n%b\r\n0\r\nx-cost: alice\r\nset-cookie: s=alice\r\n\r\n" % (len(said), said)
+    theirs = [Raw(head), Sleep(0.01), chunk(said), Raw(b"0\r\n\r\n")]
+    with_trailers = [Raw(head + mine)] if in_one_piece else [Raw(head), Sleep(0.01), Raw(mine)]
+    answers = iter([with_trailers, theirs] * 2)
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: next(answers)
+        for _ in range(4):
+            reply = await gateway.chat(stream=True)
+            assert reply.status == 200
+            names = [name for name, _ in reply.headers]
+            assert "x-cost" not in names
+            assert "set-cookie" not in names
 
 
 async def test_an_answer_that_ends_with_its_connection() -> None:
