@@ -85,7 +85,7 @@ class Downstream(Protocol):
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         """A good answer that came whole, in place of its head, its body, and its end. `own`: header
-        lines of the gateway's, to stand behind the worker's."""
+        lines of the gateway's, to stand behind the worker's; attempts at workers give none."""
         ...
 
     def on_end(self, counts: AnswerCounts | None) -> None:

@@ -17,7 +17,7 @@ _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class ClientAnswer:
-    """Ends exactly once, by `end`, `fail`, `break_off` or `leave`, and is counted then."""
+    """Ends exactly once, by `end`, `give_up` or `leave`, and is counted then."""
 
     __slots__ = (
         "_asked_at",
@@ -114,10 +114,15 @@ class ClientAnswer:
             self.held.add(ending.rest)
         self.end(counts)
 
-    def fail(self, error: RadixgateError) -> None:
-        """There is no answer, and nothing has been sent: the error is the answer."""
-        if self.ended:
-            return
+    def give_up(self, error: RadixgateError) -> None:
+        """There is no answer, or no more of it."""
+        if self.sent:
+            self._break_off(error)
+        elif not self.ended:
+            self._fail(error)
+
+    def _fail(self, error: RadixgateError) -> None:
+        """Nothing has been sent: the error is the answer."""
         status, headers, body = http_answer.error_answer(error)
         rejected = isinstance(error, NoWorkerAvailable)
         self._count(FinalOutcome.REJECTED if rejected else _outcome_of(status))
@@ -125,8 +130,7 @@ class ClientAnswer:
         self._client.on_body(body)
         self._client.on_end(None)
 
-    def break_off(self, error: RadixgateError) -> None:
-        """Part of the answer has been sent, and there will be no more of it."""
+    def _break_off(self, error: RadixgateError) -> None:
         held = self.held
         assert held is not None
         self._count(FinalOutcome.UPSTREAM_ERROR)

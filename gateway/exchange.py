@@ -297,4 +297,4 @@ class Exchange:
         self._core.deadlines.forget(self)
         if self._waiting is not None:
             self._core.held.leave(self)
-        (self._answer.break_off if self._answer.sent else self._answer.fail)(error)
+        self._answer.give_up(error)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable, Iterator
@@ -28,7 +29,7 @@ class Running(Protocol):
 
     async def wait(self) -> int: ...
 
-    def send_signal(self, signal: int) -> None: ...
+    def send_signal(self, number: int, /) -> None: ...
 
 
 Start = Callable[[int], Awaitable[Running]]  # by the child's number; OSError: it cannot be now
@@ -79,22 +80,21 @@ class KeptProcesses:
         loop, pause_s = asyncio.get_running_loop(), 0.0
         while not self._ending:
             began = loop.time()
-            told: dict[str, object]
             try:
                 child = self._running[index] = await self._start(index)
             except OSError as error:  # no memory, no descriptors, too many processes
-                told = {"why": str(error)}
+                what, why = "a process could not be started", str(error)
             else:
-                told = {"code": await child.wait()}
+                if self._ending:
+                    child.send_signal(signal.SIGKILL)  # it has served nobody
+                what, why = "a process has died", f"exit code {await child.wait()}"
             if self._ending:
                 return
             self.one_ended.set()
             long = loop.time() - began >= SOON_S
             pause_s = 0.0 if long else min(max(LEAST_PAUSE_S, 2 * pause_s), LONGEST_PAUSE_S)
-            _log.warning(
-                "a process has died and is started again",
-                extra=fields(process=index, pause_s=pause_s, **told),
-            )
+            told = fields(process=index, why=why, pause_s=pause_s)
+            _log.warning(f"{what}; it is started again", extra=told)
             await self._sleep(pause_s)
 
 

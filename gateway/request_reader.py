@@ -62,9 +62,8 @@ class RequestReader:
         self._hot_paths = hot_paths
         self._max_body_bytes = limits.max_body_bytes
         self.unread = b""  # of the next request, while none is read
-        self.just_begun = (
-            False  # with the last piece: a head, or a body; said where it is not whole
-        )
+        # The last piece began what is unfinished now, a head or a body. Not kept of whole requests.
+        self.just_begun = False
         self._head: RequestHead | None = None  # of the request whose body is being read
         self._body: ChunkedBody | _CountedBody | None = None
         self.broken = False  # bytes were dropped: nothing more can be read from this connection

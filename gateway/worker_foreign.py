@@ -9,6 +9,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.asking import BYTES
+from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
@@ -78,7 +79,14 @@ class ForeignWorker:
             told["abort_all"] = True
         elif order.prefix:
             told["prefix"] = True
-        return await self._order("/abort_request", msgspec.json.encode(told))
+        result = await self._order("/abort_request", msgspec.json.encode(told))
+        if not unsent:
+            return result
+        # A worker that nobody can connect to cannot be told either, and has nothing of ours to end.
+        ended = unsent + (aborted_of(result) or 0)
+        return OrderResult(
+            result.ok or not self.runs(order), f"{ended} aborted", {"aborted": ended}
+        )
 
     async def info(self, path: str) -> OrderResult:
         try:

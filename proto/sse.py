@@ -45,8 +45,7 @@ class SseScanner:
         for line in self._lines(piece):
             if line:
                 if line.startswith(b"data:"):
-                    start = 6 if line[5:6] == b" " else 5
-                    self._data.append(line[start:])
+                    self._data.append(line[6:] if line[5:6] == b" " else line[5:])
             elif self._data:
                 whole = b"\n".join(self._data)
                 self._data.clear()

@@ -174,9 +174,12 @@ def test_whom_an_order_means(order: AbortOrder, body: Mapping[str, object], mean
     assert order.names_request(json.dumps(body).encode()) is meant
 
 
-@pytest.mark.parametrize("order", [{"rid": "mine"}, {"abort_all": True}])
+@pytest.mark.parametrize(
+    ("order", "worker_says"),
+    [({"rid": "mine"}, 200), ({"abort_all": True}, 200), ({"abort_all": True}, 503)],
+)
 async def test_who_waits_for_a_connection_ends_as_aborted(
-    order: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
+    order: Mapping[str, object], worker_says: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dialled = asyncio.Event()
 
@@ -187,7 +190,7 @@ async def test_who_waits_for_a_connection_ends_as_aborted(
     monkeypatch.setattr(UpstreamPool, "take_idle", lambda pool: None)
     monkeypatch.setattr(HttpAttempt, "_connect_and_send", never)
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
-        worker.admin["/abort_request"] = lambda request: json_answer({})
+        worker.admin["/abort_request"] = lambda request: json_answer({}, worker_says)
         async with RawClient(gateway.port) as client:
             client.send(request(CHAT, chat_body(rid="mine")))
             await dialled.wait()

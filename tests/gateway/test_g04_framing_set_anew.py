@@ -5,7 +5,17 @@ import json
 
 import pytest
 
-from scripted_worker import Close, Raw, ScriptedWorker, Sleep, answer, chunk, delta, json_answer
+from scripted_worker import (
+    Close,
+    Raw,
+    ScriptedWorker,
+    Sleep,
+    Step,
+    answer,
+    chunk,
+    delta,
+    json_answer,
+)
 from small_gateway import CHAT, chat_body, small_gateway
 
 PLAIN = json.dumps({"ok": "z" * 600}).encode()
@@ -63,8 +73,9 @@ async def test_trailers_are_no_headers_of_this_answer_or_of_another(in_one_piece
     )
     said = delta("hi", "stop") + b"data: [DONE]\n\n"
     mine = b"%x\r\n%b\r\n0\r\nx-cost: alice\r\nset-cookie: s=alice\r\n\r\n" % (len(said), said)
-    theirs = [Raw(head), Sleep(0.01), chunk(said), Raw(b"0\r\n\r\n")]
-    with_trailers = [Raw(head + mine)] if in_one_piece else [Raw(head), Sleep(0.01), Raw(mine)]
+    theirs: list[Step] = [Raw(head), Sleep(0.01), chunk(said), Raw(b"0\r\n\r\n")]
+    split: list[Step] = [Raw(head), Sleep(0.01), Raw(mine)]
+    with_trailers = [Raw(head + mine)] if in_one_piece else split
     answers = iter([with_trailers, theirs] * 2)
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         worker.script = lambda request: next(answers)

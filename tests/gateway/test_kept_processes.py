@@ -78,7 +78,7 @@ async def test_who_cannot_be_started_is_tried_again(caplog: pytest.LogCaptureFix
     assert world.pauses == [0.1, 0.2, 0.4]
     assert world.kept.one_ended.is_set()
     assert [record.message for record in caplog.records] == [
-        "a process has died and is started again"
+        "a process could not be started; it is started again"
     ] * 3
     await world.kept.kill(9)
 
