@@ -39,7 +39,7 @@ class Placed(msgspec.Struct, frozen=True, array_like=True):
     keep_s: float
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True):
+class PlacementEnd(msgspec.Struct, frozen=True, array_like=True):
     """What became of a placement."""
 
     peer: int
@@ -53,7 +53,7 @@ class News(msgspec.Struct, frozen=True):
 
     loads: list[Share]
     placed: list[Placed]
-    ended: list[Ended]
+    ended: list[PlacementEnd]
 
 
 class Outbox:
@@ -63,7 +63,7 @@ class Outbox:
         self._max_bytes = max_bytes
         self._loads: dict[tuple[int, str], Share] = {}  # the last of each process and worker
         self._placed: deque[Placed] = deque()
-        self._ended: deque[Ended] = deque(maxlen=MAX_WAITING_ENDS)
+        self._ended: deque[PlacementEnd] = deque(maxlen=MAX_WAITING_ENDS)
         self._bytes = 0
         self.dropped = 0  # placements that the reader never saw
 
@@ -81,7 +81,7 @@ class Outbox:
             self._bytes -= _size(self._placed.popleft())
             self.dropped += 1
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: PlacementEnd) -> None:
         self._ended.append(ended)
 
     def forget(self, peer: int) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.news import Ended, News, Outbox, Placed, Share
+from radixgate.fleet.news import News, Outbox, Placed, PlacementEnd, Share
 from radixgate.fleet.recent_prompts import Prompt, RecentPrompts
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
@@ -109,7 +109,7 @@ class Siblings:
         number = self._own.pop(placement, None)
         if number is not None:
             self._flush_last()
-            self._outbox.end(Ended(self.peer, number, computed, cached_blocks))
+            self._outbox.end(PlacementEnd(self.peer, number, computed, cached_blocks))
         self._call()
 
     def moved(self) -> None:
@@ -185,7 +185,7 @@ class Siblings:
         if len(self._followed) > _MAX_FOLLOWED:
             self._followed.popitem(last=False)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: PlacementEnd) -> None:
         followed = self._followed.pop((ended.peer, ended.number), None)
         if followed is None:
             return

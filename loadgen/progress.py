@@ -13,7 +13,7 @@ _RECENT = 50  # requests that the shown TTFT is a mean of
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RequestEnd:
     """A request as it ended, before anyone has read its answer: errors inside it are not seen."""
 
     failed: bool
@@ -23,7 +23,7 @@ class Ended:
 class Progress(Protocol):
     """Is told of each request once, as it ends."""
 
-    def note(self, ended: Ended) -> None: ...
+    def note(self, ended: RequestEnd) -> None: ...
 
     def close(self) -> None: ...
 
@@ -31,7 +31,7 @@ class Progress(Protocol):
 class NoProgress:
     """Says nothing."""
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: RequestEnd) -> None:
         pass
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Tally:
         self._start_s = clock.now()
         self._recent_ttfts_s: list[float] = []
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: RequestEnd) -> None:
         self.done += 1
         self.errors += ended.failed
         if not ended.failed and ended.ttft_s is not None:
@@ -74,7 +74,7 @@ class LineProgress:
         self._tally = Tally(total, clock)
         self._shown_s = 0.0
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: RequestEnd) -> None:
         self._tally.note(ended)
         if self._tally.elapsed_s - self._shown_s >= _LINE_EVERY_S:
             self._show()
@@ -111,7 +111,7 @@ class BarProgress:
         self._task = self._bar.add_task("", total=total)
         self._bar.start()
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: RequestEnd) -> None:
         self._tally.note(ended)
         self._bar.update(self._task, advance=1, description=self._tally.text)
 
@@ -119,10 +119,10 @@ class BarProgress:
         self._bar.stop()
 
 
-def ended_of(exchange: Exchange) -> Ended:
+def ended_of(exchange: Exchange) -> RequestEnd:
     """What can be told without reading the answer."""
     pieces = exchange.pieces
-    return Ended(
+    return RequestEnd(
         failed=exchange.status != 200 or exchange.broken is not None,
         ttft_s=pieces[0][0] - exchange.t_dispatch_s if pieces else None,
     )

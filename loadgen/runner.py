@@ -10,7 +10,7 @@ from radixgate.clock import Clock
 from radixgate.loadgen.alarms import Alarms
 from radixgate.loadgen.answers import Answer, Read
 from radixgate.loadgen.exchange import Exchange
-from radixgate.loadgen.progress import Ended, Progress, ended_of
+from radixgate.loadgen.progress import Progress, RequestEnd, ended_of
 from radixgate.loadgen.schedule import Schedule, ScheduledRequest
 
 Send = Callable[[ScheduledRequest], Awaitable[Exchange]]
@@ -116,7 +116,7 @@ class Runner:
         never = Exchange(t_dispatch_s=self._start_s + due_s, t_end_s=now)
         answer = Answer(t_last_s=now, failure=ABANDONED)
         self._records.append(self._record(request, due_s, never, answer))
-        self._progress.note(Ended(failed=False, ttft_s=None))
+        self._progress.note(RequestEnd(failed=False, ttft_s=None))
 
     async def _in_a_place(self, request: ScheduledRequest) -> Exchange:
         async with AsyncExitStack() as stack:

@@ -18,7 +18,7 @@ from radixgate.errors import ProcessFailed
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.loop_watch import watched
 from radixgate.loadgen.open_files import raise_limit
-from radixgate.loadgen.progress import Ended, Progress
+from radixgate.loadgen.progress import Progress, RequestEnd
 from radixgate.loadgen.quiet_collector import quiet_collector
 from radixgate.loadgen.schedule import Schedule, as_lines, from_lines
 from radixgate.loadgen.server import client_of, server_of
@@ -58,7 +58,7 @@ class _Records(msgspec.Struct, tag=True):
 
 
 class _EndedLately(msgspec.Struct, tag=True):
-    ended: list[Ended]
+    ended: list[RequestEnd]
 
 
 _Said = _Finished | _Records | _EndedLately
@@ -209,10 +209,10 @@ class _Sender:
     def __init__(self, pipe: Connection, clock: Clock) -> None:
         self._pipe = pipe
         self._clock = clock
-        self._ended: list[Ended] = []  # since the last time, so at most a quarter second's
+        self._ended: list[RequestEnd] = []  # since the last time, so at most a quarter second's
         self._told_s = clock.now()
 
-    def note(self, ended: Ended) -> None:
+    def note(self, ended: RequestEnd) -> None:
         self._ended.append(ended)
         if self._clock.now() - self._told_s >= _TELL_EVERY_S:
             self.close()

@@ -8,7 +8,7 @@ from radixgate.analysis.experiments.metrics import Metric
 from radixgate.analysis.experiments.records import (
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     GuardrailTrip,
     Record,
     RequestLine,
@@ -59,7 +59,7 @@ class Log:
     requests: Sequence[RequestLine]
     trips: Sequence[GuardrailTrip]
     decisions: Sequence[ShadowDecision]
-    end: Ended | None  # None: it runs on, or was cut off
+    end: ExperimentEnd | None  # None: it runs on, or was cut off
 
 
 def log_of(records: Iterable[Record]) -> Log:
@@ -70,7 +70,7 @@ def log_of(records: Iterable[Record]) -> Log:
     requests: list[RequestLine] = []
     trips: list[GuardrailTrip] = []
     decisions: list[ShadowDecision] = []
-    ends: list[Ended] = []
+    ends: list[ExperimentEnd] = []
     names: set[str] = set()
     for record in records:
         names.add(record.experiment)
@@ -87,7 +87,7 @@ def log_of(records: Iterable[Record]) -> Log:
                 declared.append(record)
             case Schedule():
                 schedules.append(record)
-            case Ended():
+            case ExperimentEnd():
                 ends.append(record)
     if len(declared) != 1 or len(names) != 1:
         raise ConfigError(

@@ -14,7 +14,7 @@ from radixgate.analysis.experiments.power import pairs_needed
 from radixgate.analysis.experiments.records import (
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     GuardrailTrip,
 )
 
@@ -87,7 +87,7 @@ class Findings:
 
     declaration: Declaration
     schedule_sha256: str | None  # as committed; None: the experiment has no blocks
-    ended: Ended | None  # None: it runs on, or was cut off
+    ended: ExperimentEnd | None  # None: it runs on, or was cut off
     valid: bool  # every check passed
     checks: Sequence[Check]
     warnings: Sequence[str]

@@ -155,7 +155,7 @@ class ShadowDecision(Line, frozen=True, tag="shadow"):
     unit: int | None = None
 
 
-class Ended(Line, frozen=True, tag="end"):
+class ExperimentEnd(Line, frozen=True, tag="end"):
     """The last line. A file without it is of an experiment that still runs, or was cut off."""
 
     t_s: float
@@ -163,7 +163,15 @@ class Ended(Line, frozen=True, tag="end"):
     detail: str = ""
 
 
-Record = Declaration | Schedule | BlockEvent | RequestLine | GuardrailTrip | ShadowDecision | Ended
+Record = (
+    Declaration
+    | Schedule
+    | BlockEvent
+    | RequestLine
+    | GuardrailTrip
+    | ShadowDecision
+    | ExperimentEnd
+)
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Record)

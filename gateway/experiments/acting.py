@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Literal
 
-from radixgate.analysis.experiments.records import Ended, GuardrailTrip
+from radixgate.analysis.experiments.records import ExperimentEnd, GuardrailTrip
 from radixgate.gateway.experiments.guard import Guard, Trip
 from radixgate.gateway.experiments.logbook import Logbook
 from radixgate.gateway.experiments.plan import Plan
@@ -133,7 +133,7 @@ class Acting:
         assert self.reason is not None
         left = f"{len(self._live)} requests had not ended" if self._live else ""
         detail = "; ".join(filter(None, (self.detail, left)))
-        self.logbook.end(Ended(self.logbook.name, now_s, self.reason, detail))
+        self.logbook.end(ExperimentEnd(self.logbook.name, now_s, self.reason, detail))
 
     def _look(self, now_s: float) -> None:
         if not self.guard.rails:

@@ -7,7 +7,7 @@ gateway that starts anew goes by its own policy, and takes no experiment up agai
 import logging
 from collections.abc import Callable, Iterator, Mapping
 
-from radixgate.analysis.experiments.records import Ended
+from radixgate.analysis.experiments.records import ExperimentEnd
 from radixgate.errors import ConfigError, RequestError
 from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.deadlines import NEVER
@@ -182,7 +182,7 @@ class Experiments:
         self._lookout.shadows = left
         self._live.let_listen(left)
         logbook = shadow.logbook
-        logbook.end(Ended(logbook.name, logbook.now_s(), "stopped", detail))
+        logbook.end(ExperimentEnd(logbook.name, logbook.now_s(), "stopped", detail))
         known.state = State.OVER
         _log.info("shadow stops", extra=fields(experiment=known.name, **shadow.state()))
 

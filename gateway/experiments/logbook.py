@@ -4,7 +4,7 @@ from collections import Counter
 
 from radixgate.analysis.experiments.records import (
     Declaration,
-    Ended,
+    ExperimentEnd,
     Record,
     RequestLine,
     Result,
@@ -68,7 +68,7 @@ class Logbook:
     def note_decision(self, line: ShadowDecision) -> None:
         self.file.put_line(line)
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: ExperimentEnd) -> None:
         """The last line."""
         self.file.put(ended)
         self.file.close()

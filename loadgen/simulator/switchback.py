@@ -10,7 +10,7 @@ from radixgate.analysis.experiments.records import (
     Block,
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     Moment,
     Record,
     RequestLine,
@@ -172,7 +172,7 @@ class Switchback:
         if self._block is not None:
             self._note(self._block, "ended")
         self._block = None
-        self.records.append(Ended(self._declared.experiment, self._now_s(), "finished"))
+        self.records.append(ExperimentEnd(self._declared.experiment, self._now_s(), "finished"))
 
     def _note(self, block: Block, moment: Moment, **told: float) -> None:
         self.records.append(

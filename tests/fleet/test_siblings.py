@@ -10,7 +10,7 @@ import pytest
 from books import IDLE, KEY, ask, identity, ids_of
 from clocks import FakeClock
 from radixgate.fleet.fleet import Fleet, Lease, Outcome, WorkerState
-from radixgate.fleet.news import MAX_WAITING_ENDS, Ended, News, Outbox, Placed, Share
+from radixgate.fleet.news import News, PlacementEnd, Share
 from radixgate.fleet.siblings import Siblings
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 
@@ -171,7 +171,9 @@ def test_a_late_word_of_the_dead_changes_nothing() -> None:
         pair.one.lease(text)
     pair.tell()
     pair.two.siblings.gone(1)
-    pair.two.siblings.hear(News([], [], [Ended(1, 1, False, None), Ended(1, 2, False, None)]))
+    pair.two.siblings.hear(
+        News([], [], [PlacementEnd(1, 1, False, None), PlacementEnd(1, 2, False, None)])
+    )
     assert [pair.two.depth("a", text) for text in ("x" * 100, "y" * 100)] == [100, 100]
 
 
@@ -251,61 +253,3 @@ def test_prompts_of_a_sibling_are_recent_prompts() -> None:
     rehearsal = pair.two.fleet.rehearse(ask("shared beginning 9"))
     share = rehearsal.candidates.read_recent_share(rehearsal.candidates.ids.index("a"))
     assert share == pytest.approx(5 / 6)
-
-
-def placed(number: int, blocks: int = 0) -> Placed:
-    return Placed(1, number, "a", KEY, bytes(8 * blocks), 0, 2.0)
-
-
-def test_a_slow_reader_misses_the_oldest_placements_and_no_load() -> None:
-    box = Outbox(max_bytes=1_000)
-    for number in range(5):
-        box.add(News([Share(1, "a", number, 0, 0)], [placed(number, 30)], [Ended(1, 9, True, 1)]))
-    news = box.take()
-    assert news is not None
-    assert [one.number for one in news.placed] == [3, 4]
-    assert box.dropped == 3
-    assert news.loads == [Share(1, "a", 4, 0, 0)]
-    assert len(news.ended) == 5
-    assert box.take() is None
-
-
-def test_what_fits_exactly_is_not_missed_before_and_after_it_was_taken() -> None:
-    box = Outbox(max_bytes=2 * (8 * 30 + 128))
-    for first in (0, 2):
-        box.place(placed(first, 30))
-        box.place(placed(first + 1, 30))
-        news = box.take()
-        assert news is not None
-        assert [one.number for one in news.placed] == [first, first + 1]
-    assert box.dropped == 0
-
-
-def test_one_placement_is_kept_however_long() -> None:
-    box = Outbox(max_bytes=10)
-    box.place(placed(1, 100))
-    box.place(placed(2, 100))
-    news = box.take()
-    assert news is not None
-    assert [one.number for one in news.placed] == [2]
-
-
-def test_a_slow_reader_misses_the_oldest_ends() -> None:
-    box = Outbox()
-    box.end(Ended(1, 1, True, None))
-    later = Ended(1, 2, True, None)
-    for _ in range(MAX_WAITING_ENDS):
-        box.end(later)
-    news = box.take()
-    assert news is not None
-    assert len(news.ended) == MAX_WAITING_ENDS
-    assert news.ended[0] == later
-
-
-def test_what_waits_of_a_dead_process_is_dropped() -> None:
-    box = Outbox()
-    box.add(News([Share(1, "a", 3, 0, 0), Share(2, "a", 1, 0, 0)], [], []))
-    box.forget(1)
-    news = box.take()
-    assert news is not None
-    assert news.loads == [Share(2, "a", 1, 0, 0)]

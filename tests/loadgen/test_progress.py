@@ -5,9 +5,9 @@ import pytest
 from clocks import FakeClock
 from radixgate.loadgen.progress import (
     BarProgress,
-    Ended,
     LineProgress,
     NoProgress,
+    RequestEnd,
     Tally,
     open_progress,
 )
@@ -18,16 +18,16 @@ def test_the_tally_counts_and_averages_recent_ttfts() -> None:
     tally = Tally(10, clock)
     assert tally.text == "0.0 req/s  TTFT -  errors 0"
     clock.advance(2.0)
-    tally.note(Ended(failed=False, ttft_s=0.1))
-    tally.note(Ended(failed=False, ttft_s=0.3))
-    tally.note(Ended(failed=True, ttft_s=9.0))
+    tally.note(RequestEnd(failed=False, ttft_s=0.1))
+    tally.note(RequestEnd(failed=False, ttft_s=0.3))
+    tally.note(RequestEnd(failed=True, ttft_s=9.0))
     assert tally.text == "1.5 req/s  TTFT 200 ms  errors 1"
 
 
 def test_the_shown_ttft_is_of_the_last_fifty() -> None:
     tally = Tally(1000, FakeClock())
     for seconds in [9.0] * 100 + [0.5] * 50:
-        tally.note(Ended(failed=False, ttft_s=seconds))
+        tally.note(RequestEnd(failed=False, ttft_s=seconds))
     assert "TTFT 500 ms" in tally.text
 
 
@@ -36,7 +36,7 @@ def test_lines_come_every_five_seconds_and_at_the_end(capsys: pytest.CaptureFixt
     lines = LineProgress(4, clock)
     for _ in range(4):
         clock.advance(3.0)
-        lines.note(Ended(failed=False, ttft_s=0.1))
+        lines.note(RequestEnd(failed=False, ttft_s=0.1))
     lines.close()
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -53,6 +53,6 @@ def test_lines_come_every_five_seconds_and_at_the_end(capsys: pytest.CaptureFixt
 )
 def test_what_fits_where_it_goes(shown: bool, terminal: bool, kind: type) -> None:
     progress = open_progress(2, FakeClock(), shown=shown, terminal=terminal)
-    progress.note(Ended(failed=False, ttft_s=0.1))
+    progress.note(RequestEnd(failed=False, ttft_s=0.1))
     progress.close()
     assert isinstance(progress, kind)

@@ -11,7 +11,7 @@ from radixgate.analysis.experiments.records import (
     Arm,
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     Record,
     RequestLine,
 )
@@ -67,7 +67,7 @@ def lived(
             records.append(_request(declared, block.index, block.arm, at, at - begins, ttft, rng))
         records.append(BlockEvent(*told, "ended", block.ends_s))
         before = block.arm
-    records.append(Ended(declared.experiment, schedule.blocks[-1].ends_s, "finished"))
+    records.append(ExperimentEnd(declared.experiment, schedule.blocks[-1].ends_s, "finished"))
     return records
 
 

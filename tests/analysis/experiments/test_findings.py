@@ -13,7 +13,7 @@ from radixgate.analysis.experiments.effects import effect_of, holm
 from radixgate.analysis.experiments.findings import findings_of
 from radixgate.analysis.experiments.metrics import METRICS, metrics_of
 from radixgate.analysis.experiments.records import (
-    Ended,
+    ExperimentEnd,
     GuardrailTrip,
     Record,
     RequestLine,
@@ -183,9 +183,9 @@ def test_holm_by_hand() -> None:
 
 
 def test_an_early_stop_is_read_by_the_confidence_sequence() -> None:
-    records: list[Record] = [r for r in lived() if not isinstance(r, Ended)]
+    records: list[Record] = [r for r in lived() if not isinstance(r, ExperimentEnd)]
     records.append(GuardrailTrip("spread", 2_300.0, 22, "slow", "ttft_p99", 3.0, 1.5, 200))
-    records.append(Ended("spread", 2_300.0, "guardrail"))
+    records.append(ExperimentEnd("spread", 2_300.0, "guardrail"))
     found = findings_of(log(records))
     assert found.use_sequence
     assert found.trips[0].value == 3.0

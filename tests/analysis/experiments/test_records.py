@@ -6,7 +6,7 @@ from radixgate.analysis.experiments.records import (
     Arm,
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     Guardrail,
     GuardrailTrip,
     Record,
@@ -37,7 +37,7 @@ ALL: list[Record] = [
     RequestLine("colder", 0, "a", False, 300.0, "aborted"),
     GuardrailTrip("colder", 310.0, 0, "slow", "ttft_p99", 4.5, 3.0, 250),
     ShadowDecision("colder", 1.0, "w0", "w1", None, 900, 512, 0, None, 1.0, 1.5),
-    Ended("colder", 5_760.0, "finished"),
+    ExperimentEnd("colder", 5_760.0, "finished"),
 ]
 
 

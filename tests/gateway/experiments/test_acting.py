@@ -5,7 +5,7 @@ from pathlib import Path
 from books import Books, ask
 from clocks import FakeClock
 from experiment_parts import logbook, rail, records
-from radixgate.analysis.experiments.records import Ended, GuardrailTrip, RequestLine
+from radixgate.analysis.experiments.records import ExperimentEnd, GuardrailTrip, RequestLine
 from radixgate.fleet.fleet import Ask, Outcome
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.gateway.experiments.acting import CLOSING_S, Acting
@@ -130,7 +130,7 @@ def test_a_guardrail_reverts_first_and_tells_why(tmp_path: Path) -> None:
     world.acting.step()
     assert world.acting.over
     assert len(world.lines()) == 4
-    assert isinstance(records(world.book)[-1], Ended)
+    assert isinstance(records(world.book)[-1], ExperimentEnd)
 
 
 def test_a_worker_that_hangs_trips_it_without_an_answer(tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ def test_the_last_answers_are_waited_for_but_not_for_ever(tmp_path: Path) -> Non
     world.clock.advance(1.0)
     world.acting.step()
     last = records(world.book)[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, ExperimentEnd)
     assert (last.reason, last.detail) == ("finished", "1 requests had not ended")

@@ -9,7 +9,7 @@ import pytest
 from radixgate.analysis.experiments.records import (
     BlockEvent,
     Declaration,
-    Ended,
+    ExperimentEnd,
     Record,
     RequestLine,
     Schedule,
@@ -97,7 +97,7 @@ async def test_a_switchback_runs_its_course_and_leaves_its_records(tmp_path: Pat
     assert isinstance(found[0], Declaration)
     assert isinstance(found[1], Schedule)
     assert found[1].sha256 == row["schedule_sha256"]
-    assert isinstance(found[-1], Ended)
+    assert isinstance(found[-1], ExperimentEnd)
     assert found[-1].reason == "finished"
     steps = [one.moment for one in found if isinstance(one, BlockEvent)]
     assert steps == [
@@ -129,7 +129,7 @@ async def test_an_answer_that_ends_after_the_stop_is_recorded_too(tmp_path: Path
         found = recorded(await over(gateway, "short"))
     (line,) = [one for one in found if isinstance(one, RequestLine)]
     assert (line.outcome, line.output_tokens) == ("ok", 2)
-    assert isinstance(found[-1], Ended)
+    assert isinstance(found[-1], ExperimentEnd)
     assert (found[-1].reason, found[-1].detail) == ("stopped", "by order")
 
 
@@ -354,7 +354,7 @@ async def test_declared_ones_begin_with_the_gateway_but_not_after_a_cut(tmp_path
             await gateway.chat()
         (file,) = files_in(tmp_path)
         *_, last = read_lines(file.read_bytes().splitlines(keepends=True))
-        assert isinstance(last, Ended)
+        assert isinstance(last, ExperimentEnd)
         assert (last.reason, last.detail) == ("stopped", "the gateway stops")
         # As if the gateway had been killed: there is no last line.
         file.write_bytes(b"\n".join(file.read_bytes().splitlines()[:-1]) + b"\n")

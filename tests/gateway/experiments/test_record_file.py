@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiment_parts import at_once, declaration, line
-from radixgate.analysis.experiments.records import Ended, read_lines
+from radixgate.analysis.experiments.records import ExperimentEnd, read_lines
 from radixgate.errors import ConfigError
 from radixgate.gateway.experiments import record_file as module
 from radixgate.gateway.experiments.record_file import RecordFile, WriterThread, unfinished
@@ -69,7 +69,7 @@ def test_one_without_its_last_line_was_cut_off(tmp_path: Path) -> None:
     assert unfinished(tmp_path, "other") is None
     (tmp_path / "try-again-1.jsonl").write_bytes(b"")
     assert unfinished(tmp_path, "try-again") == tmp_path / "try-again-1.jsonl"
-    file.put(Ended("try", 1.0, "finished"))
+    file.put(ExperimentEnd("try", 1.0, "finished"))
     file.close()
     thread.close()
     assert unfinished(tmp_path, "try") is None
