@@ -9,7 +9,7 @@ _LINE_BYTES = 1_000  # what a line holds while it waits, about
 _encode = msgspec.json.Encoder().encode
 
 
-class RequestLine(msgspec.Struct, frozen=True):
+class LoggedRequest(msgspec.Struct, frozen=True):
     """Times are in seconds; null: it never came to that, or nobody told."""
 
     at: float  # of its arrival, since the epoch
@@ -62,14 +62,14 @@ class RequestLog:
         self._writer.close()
 
 
-def line_of(story: Story, epoch_s: float) -> RequestLine:
+def line_of(story: Story, epoch_s: float) -> LoggedRequest:
     """Of a story that is over."""
     assert story.ended_at is not None
     ask, counts, arrived = story.ask, story.counts, story.arrived_at
     first = story.attempts[0].lease if story.attempts else None
     routed = None if ask is None else ask.prompt_tokens
     told = None if counts is None else counts.prompt
-    return RequestLine(
+    return LoggedRequest(
         at=arrived + epoch_s,
         id=story.request_id,
         outcome=story.outcome.value,

@@ -125,7 +125,7 @@ class Claims:
                 assert block in self._blocks[bit], f"block {block} is claimed by nobody"
 
 
-class Deadlines:
+class TimedClaims:
     """Claims that leave by themselves, soonest first.
 
     How many there may be is the mirror's budget; beyond it the nearest deadline leaves early.

@@ -12,7 +12,7 @@ from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.approximate import ApproximateBlocks
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.budget import APPROXIMATE_BYTES, MirrorWeight
-from radixgate.radix_mirror.claims import Claims, Deadlines
+from radixgate.radix_mirror.claims import Claims, TimedClaims
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
 from radixgate.radix_mirror.walk import Depths, fill, fill_without_holes
@@ -74,7 +74,7 @@ class RadixMirror:
         self.generation = 0  # differs when a worker has come or gone: places may be others'
         self._anticipated = BlockMasks()
         self._claims = Claims(self._anticipated)
-        self._deadlines = Deadlines(self._claims)
+        self._deadlines = TimedClaims(self._claims)
         self._reported = ReportedBlocks(self._claims)
         self._approximate = ApproximateBlocks(self._anticipated, config.mirror_ttl_s)
         self._budget_bytes = config.mirror_budget_bytes
