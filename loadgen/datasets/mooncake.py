@@ -1,33 +1,18 @@
 """Traces in Mooncake's form: hash ids expanded to tokens that share what the ids share."""
 
-import gzip
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-
-import msgspec
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.datasets.random_lengths import LOWEST_ID
 from radixgate.loadgen.prompts import IdsPrompt, Prompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, stream_of
+from radixgate.loadgen.trace_rows import TraceRow, read_rows
 from radixgate.loadgen.vocabulary import WORDS
 from radixgate.loadgen.workload_config import WorkloadConfig
-
-
-class _Row(msgspec.Struct):
-    input_length: int
-    output_length: int
-    hash_ids: list[int]
-    timestamp: float | None = None  # ms
-    session: str | int | None = None
-    session_id: str | int | None = None
-    group_id: str | int | None = None
-    turn: int = 0
-    think: float | None = None  # s before this turn
-    think_ms: float | None = None
 
 
 def mooncake(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPrompt]:
@@ -39,28 +24,24 @@ def mooncake(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPromp
     """
     if config.dataset_path is None:
         raise ConfigError("--dataset-name mooncake needs --dataset-path: nothing is downloaded")
-    path = Path(config.dataset_path)
-    rows = list(_rows(path, config.num_prompts))
-    if not rows:
-        raise ConfigError(f"{path} holds no requests")
+    rows = read_rows(Path(config.dataset_path), config.num_prompts)
     expand = _expander(config, workload)
-    thinks = [_think_s(row) for row in rows]
     return [
         PlannedPrompt(
             expand(place, row),
             _shrunk(row.input_length, workload),
             _shrunk(row.output_length, workload),
-            session=_name(row.session if row.session_id is None else row.session_id),
+            session=row.session_name,
             turn=row.turn,
-            group=_name(row.group_id),
+            group=row.group_name,
             think_s=think_s,
-            at_s=None if row.timestamp is None else row.timestamp / 1000.0,
+            at_s=row.at_s,
         )
-        for place, (row, think_s) in enumerate(zip(rows, _after(rows, thinks), strict=True))
+        for place, (row, think_s) in enumerate(zip(rows, _think_after_s(rows), strict=True))
     ]
 
 
-def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, _Row], Prompt]:
+def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, TraceRow], Prompt]:
     as_ids = workload.trace_tokens == "ids"
     block = max(1, round(workload.trace_block_size / workload.trace_shrink))
 
@@ -73,7 +54,7 @@ def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, _
     def of_id(hash_id: int) -> list[str] | list[int]:
         return tokens(stream_of(config.seed, f"block/{hash_id}"), block)
 
-    def expand(place: int, row: _Row) -> Prompt:
+    def expand(place: int, row: TraceRow) -> Prompt:
         length = _shrunk(row.input_length, workload)
         parts = [of_id(hash_id) for hash_id in row.hash_ids]
         missing = length - block * len(parts)
@@ -87,58 +68,15 @@ def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, _
     return expand
 
 
-def _rows(path: Path, most: int | None) -> Iterator[_Row]:
-    decode = msgspec.json.Decoder(_Row).decode
-    found = 0
-    for number, line in enumerate(_lines(path), 1):
-        if found == most:
-            return
-        if not line.strip():
-            continue
-        try:
-            row = decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}:{number}: {error}") from error
-        if row.input_length < 1 or row.output_length < 0:
-            raise ConfigError(
-                f"{path}:{number}: {row.input_length} prompt tokens and {row.output_length} of "
-                "output are no request"
-            )
-        found += 1
-        yield row
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as plain:
-            zipped = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            yield from file
-    except (OSError, EOFError) as error:
-        raise ConfigError(f"--dataset-path {path}: {error}") from error
-
-
-def _think_s(row: _Row) -> float:
-    if row.think_ms is not None:
-        return max(0.0, row.think_ms / 1000.0)
-    return max(0.0, row.think or 0.0)
-
-
-def _after(rows: list[_Row], before_s: list[float]) -> list[float]:
+def _think_after_s(rows: list[TraceRow]) -> list[float]:
     """A row tells the time before its own turn; a plan tells the time after it."""
-    turn_before: dict[tuple[object, int], float] = {}
-    for row, think_s in zip(rows, before_s, strict=True):
-        turn_before[_session_key(row), row.turn - 1] = think_s
+    turn_before = {(_session_key(row), row.turn - 1): row.think_before_s for row in rows}
     return [turn_before.get((_session_key(row), row.turn), 0.0) for row in rows]
 
 
-def _session_key(row: _Row) -> object:
-    name = row.session if row.session_id is None else row.session_id
+def _session_key(row: TraceRow) -> object:
+    name = row.session_name
     return id(row) if name is None else name
-
-
-def _name(value: str | int | None) -> str | None:
-    return None if value is None else str(value)
 
 
 def _shrunk(tokens: int, workload: WorkloadConfig) -> int:

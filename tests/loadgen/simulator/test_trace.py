@@ -53,11 +53,20 @@ def test_sessions_without_times_are_a_closed_loop(tmp_path: Path) -> None:
     assert (read[0].session, read[0].turn, read[0].think_s) == ("a", 3, 0.0)
 
 
+def test_sessions_and_pauses_are_known_by_both_their_names(tmp_path: Path) -> None:
+    row = {"input_length": 600, "output_length": 7, "hash_ids": [0], "turn": 1}
+    one = written(tmp_path / "one", {**row, "session": 8, "think": 0.25})
+    other = written(tmp_path / "other", {**row, "session_id": "8", "think_ms": 250})
+    assert read_trace(one, 512) == read_trace(other, 512)
+    (read,) = read_trace(other, 512)
+    assert (read.session, read.think_s) == ("8", 0.25)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        pytest.param("{", "line 1", id="no-json"),
-        pytest.param('{"input_length": 5}', "line 1.*output_length", id="field-missing"),
+        pytest.param("{", "bad.jsonl:1: ", id="no-json"),
+        pytest.param('{"input_length": 5}', "bad.jsonl:1: .*output_length", id="field-missing"),
         pytest.param(json.dumps({**ROW, "input_length": 0}), "no request", id="empty-prompt"),
         pytest.param("", "holds no requests", id="empty-file"),
     ],

@@ -1,0 +1,82 @@
+"""Traces in Mooncake's form as they are written: a line of JSON a request, lengths and no text."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from radixgate.errors import ConfigError
+
+
+class TraceRow(msgspec.Struct):
+    """One request. A hash id stands for a block of its prompt and everything before it."""
+
+    input_length: int  # tokens
+    output_length: int
+    hash_ids: list[int]
+    timestamp: float | None = None  # ms
+    session: str | int | None = None
+    session_id: str | int | None = None  # the same in other traces
+    group_id: str | int | None = None
+    turn: int = 0
+    think: float | None = None  # s
+    think_ms: float | None = None  # the same in other traces
+
+    @property
+    def at_s(self) -> float | None:
+        """None: it has no time of its own."""
+        return None if self.timestamp is None else self.timestamp / 1000.0
+
+    @property
+    def session_name(self) -> str | None:
+        name = self.session if self.session_id is None else self.session_id
+        return None if name is None else str(name)
+
+    @property
+    def group_name(self) -> str | None:
+        return None if self.group_id is None else str(self.group_id)
+
+    @property
+    def think_before_s(self) -> float:
+        """Between the answer before and this request; 0 if the trace does not tell."""
+        if self.think_ms is not None:
+            return max(0.0, self.think_ms / 1000.0)
+        return max(0.0, self.think or 0.0)
+
+
+def read_rows(path: Path, most: int | None = None) -> list[TraceRow]:
+    """The first `most` requests of a file, plain or gzip; None: all of them.
+
+    Raises ConfigError for a file that cannot be read or holds none, with the line.
+    """
+    rows: list[TraceRow] = []
+    decode = msgspec.json.Decoder(TraceRow).decode
+    for number, line in enumerate(_lines(path), 1):
+        if most is not None and len(rows) >= most:
+            break
+        if not line.strip():
+            continue
+        try:
+            row = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}:{number}: {error}") from error
+        if row.input_length < 1 or row.output_length < 0:
+            raise ConfigError(
+                f"{path}:{number}: {row.input_length} prompt tokens and"
+                f" {row.output_length} of output are no request"
+            )
+        rows.append(row)
+    if not rows:
+        raise ConfigError(f"{path} holds no requests")
+    return rows
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as plain:
+            zipped = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            yield from file
+    except (OSError, EOFError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
