@@ -14,11 +14,12 @@ from radixgate.errors import ProcessFailed
 from radixgate.loadgen.bench import INTERRUPTED
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import POLICIES, DemoConfig
-from radixgate.loadgen.demo_fleet import fresh_fleet
+from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.schedule import hash_of
+from radixgate.up_config import UpConfig
 
 Figures = dict[str, object]
 
@@ -97,7 +98,7 @@ async def _within_limit(config: DemoConfig) -> dict[str, Summary]:
 async def _measured_under(config: DemoConfig, policy: str) -> Summary:
     clock = SystemClock()
     print(f"{policy}: starting {config.workers} workers and a gateway", flush=True)
-    async with fresh_fleet(config, policy) as url:
+    async with fresh_fleet(_fleet_of(config, policy)) as url:
         bench = bench_config(config, url)
         schedule = schedule_of(bench)
         print(f"{policy}: {len(schedule)} questions, xxh3_128 {hash_of(schedule)}", flush=True)
@@ -108,6 +109,18 @@ async def _measured_under(config: DemoConfig, policy: str) -> Summary:
             lambda total: open_progress(total, clock, shown=True, terminal=False),
         )
     return run.summary
+
+
+def _fleet_of(config: DemoConfig, policy: str) -> UpConfig:
+    return UpConfig(
+        model_path=config.model_path,
+        workers=config.workers,
+        policy=policy,
+        page_size=config.page_size,
+        max_total_tokens=config.pool_tokens,
+        threads=config.threads,
+        start_timeout_s=config.start_timeout_s,
+    )
 
 
 def _share(value: float | None) -> str:

@@ -12,11 +12,11 @@ import msgspec
 
 from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
-from radixgate.household import Household
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.compare.config import Arm, CompareConfig
 from radixgate.loadgen.compare.report import COMPARISON, Comparison, RunOf, write_comparison
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.open_files import raise_limit
@@ -28,7 +28,6 @@ from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.up_config import UpConfig
 
 _FOLDER = "out/compare"
-_GRACE_S = 1.0
 _INTERRUPTED = 130
 
 
@@ -102,24 +101,17 @@ async def _gateway(compare: CompareConfig, arm: Arm) -> AsyncIterator[str]:
         yield arm.url
         return
     assert arm.policy is not None
-    household = Household(
-        UpConfig(
-            model_path=compare.model_path,
-            workers=compare.workers,
-            port=0,
-            policy=arm.policy,
-            page_size=compare.page_size,
-            max_total_tokens=compare.max_total_tokens,
-            threads=compare.threads,
-            start_timeout_s=compare.start_timeout_s,
-            drain_s=_GRACE_S,
-        )
+    fresh = UpConfig(
+        model_path=compare.model_path,
+        workers=compare.workers,
+        policy=arm.policy,
+        page_size=compare.page_size,
+        max_total_tokens=compare.max_total_tokens,
+        threads=compare.threads,
+        start_timeout_s=compare.start_timeout_s,
     )
-    try:
-        await household.start()
-        yield household.url
-    finally:
-        await household.stop()
+    async with fresh_fleet(fresh) as url:
+        yield url
 
 
 def _started(compare: CompareConfig) -> str:

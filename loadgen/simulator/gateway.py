@@ -48,6 +48,18 @@ def name_of(worker: SimulatedWorker) -> str:
     return f"w{worker.number}"
 
 
+def ask_of(job: Job, key: MirrorKey) -> Ask:
+    """What the fleet is asked to find a worker for."""
+    request = job.request
+    return Ask(
+        MODEL,
+        request.input_tokens,
+        {key: request.ids},
+        session=request.session,
+        fingerprint=request.fingerprint,
+    )
+
+
 class SimulatedGateway:
     """One Fleet object before all the workers."""
 
@@ -89,15 +101,7 @@ class SimulatedGateway:
 
     def send(self, job: Job) -> None:
         """Choose a worker for the job and submit it there."""
-        request = job.request
-        ask = Ask(
-            MODEL,
-            request.input_tokens,
-            {self._key: request.ids},
-            session=request.session,
-            fingerprint=request.fingerprint,
-        )
-        lease = self.fleet.lease(ask)
+        lease = self.fleet.lease(ask_of(job, self._key))
         self._leases[job.number] = lease
         self._workers[lease.worker.id].submit(job)
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Sequence
 
 from radixgate.fleet.fleet import (
-    Ask,
     Fleet,
     FleetConfig,
     Lease,
@@ -13,12 +12,11 @@ from radixgate.fleet.fleet import (
     WorkerIdentity,
     WorkerState,
 )
+from radixgate.loadgen.simulator.gateway import MODEL, ask_of, name_of
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.worker import SimulatedWorker
 from radixgate.policies.base import Policy
-
-_MODEL = "simulated"
 
 PolicyOf = Callable[[str, random.Random], Policy]  # by name of the arm, fresh at each call
 
@@ -41,8 +39,8 @@ class SwitchedGateway:
     ) -> None:
         self.in_flight = 0
         self.fleet = Fleet(policy, timeline, rng, FleetConfig())
-        self._key = MirrorKey(_MODEL, "tokens", block_size)
-        self._workers = {f"w{worker.number}": worker for worker in workers}
+        self._key = MirrorKey(MODEL, "tokens", block_size)
+        self._workers = {name_of(worker): worker for worker in workers}
         self._leases: dict[int, Lease] = {}
         for name in self._workers:
             self.fleet.admit(
@@ -50,10 +48,10 @@ class SwitchedGateway:
                     id=name,
                     url=f"http://{name}",
                     kind="http",
-                    model=_MODEL,
+                    model=MODEL,
                     mirror=self._key,
                     capacity_tokens=believed_tokens,
-                    weights_id=_MODEL,
+                    weights_id=MODEL,
                     instance_id=name,
                     reports_kv=False,
                 )
@@ -70,15 +68,7 @@ class SwitchedGateway:
 
     def send(self, job: Job) -> int:
         """Choose a worker and submit the job there; the cached tokens that were predicted."""
-        request = job.request
-        ask = Ask(
-            _MODEL,
-            request.input_tokens,
-            {self._key: request.ids},
-            session=request.session,
-            fingerprint=request.fingerprint,
-        )
-        lease = self._leases[job.number] = self.fleet.lease(ask)
+        lease = self._leases[job.number] = self.fleet.lease(ask_of(job, self._key))
         self.in_flight += 1
         self._workers[lease.worker.id].submit(job)
         return lease.predicted_cached_tokens
