@@ -2,100 +2,19 @@
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from random import Random
 
 import pytest
 
 from attached_worker import AttachedWorker, settle
+from grpc_attempts import CHAT, CONTEXT, Recorder, begin, go_on
 from items import item
-from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
+from radixgate.errors import WorkerFailed, WorkerRefused
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
-from radixgate.gateway.attach import Receiver
-from radixgate.gateway.attempt import AnswerCounts, Headers, WholeHead
-from radixgate.gateway.grpc_attempt import GrpcAttempt
+from radixgate.gateway.attempt import AnswerCounts
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.proto.generation import AnswerContext
 from radixgate.proto.native import parse_generate
-from radixgate.proto.openai import parse_chat, parse_completion
-from radixgate.proto.sse import SseScanner
-
-
-@dataclass
-class Recorder:
-    """A `Downstream` that keeps what it is told."""
-
-    status: int | None = None
-    headers: Headers = field(default_factory=list)
-    body: bytes = b""
-    counts: AnswerCounts | None = None
-    ended: bool = False
-    failure: RadixgateError | None = None
-
-    def on_head(self, status: int, headers: Headers) -> None:
-        assert self.status is None
-        self.status, self.headers = status, headers
-
-    def on_body(self, data: bytes) -> None:
-        assert data
-        assert not self.over
-        self.body += data
-
-    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        self.on_head(head.status, head.headers)
-        self.on_body(body)
-        self.on_end(counts)
-
-    def on_end(self, counts: AnswerCounts | None) -> None:
-        assert not self.over
-        self.ended, self.counts = True, counts
-
-    def on_failure(self, error: RadixgateError) -> None:
-        assert not self.over
-        self.failure = error
-
-    @property
-    def over(self) -> bool:
-        return self.ended or self.failure is not None
-
-
-CONTEXT = AnswerContext("r1", "toy", 0, lambda token: bytes([token]))
-PARSERS = {"chat": parse_chat, "completion": parse_completion, "native": parse_generate}
-
-
-def begin(
-    worker: AttachedWorker, kind: str, body: Mapping[str, object], prompts: int = 1
-) -> tuple[GrpcAttempt, Recorder, list[pb.Submit]]:
-    generation = PARSERS[kind](body)
-    progress = AnswerProgress(generation, [array("I", [1])] * prompts)
-    progress.open(CONTEXT, Random(7))
-    return go_on(worker, progress, streamed=generation.stream)
-
-
-def go_on(
-    worker: AttachedWorker, progress: AnswerProgress, *, streamed: bool
-) -> tuple[GrpcAttempt, Recorder, list[pb.Submit]]:
-    """An attempt at what is left, and what it submits."""
-    recorder = Recorder()
-    attempt = GrpcAttempt(
-        worker.stream, recorder, progress, streamed=streamed, on_over=lambda attempt: None
-    )
-    submitted: list[pb.Submit] = []
-    to_stream = worker.stream.submit
-
-    def submit(submits: Sequence[pb.Submit], receiver: Receiver) -> list[int]:
-        submitted.extend(submits)
-        return to_stream(submits, receiver)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker.stream, "submit", submit)
-        attempt.begin(iter("abcdef").__next__)
-    return attempt, recorder, submitted
-
-
-CHAT = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4}
 
 
 async def test_a_whole_answer_has_its_length_and_counts() -> None:
@@ -222,90 +141,6 @@ async def test_choices_and_prompts_all_have_to_end() -> None:
         assert heard.ended
         assert heard.counts == AnswerCounts(prompt=6, cached=0, completion=4)
         await settle()
-
-
-async def test_a_worker_that_broke_before_the_first_token_may_be_replaced() -> None:
-    async with AttachedWorker() as worker:
-        _, heard, (submit,) = begin(worker, "chat", CHAT)
-        await worker.send(refused=pb.Refused(handle=submit.handle, status=500, message="on fire"))
-        assert isinstance(heard.failure, WorkerFailed)
-        assert heard.status is None
-
-
-@pytest.mark.parametrize("stream", [False, True])
-async def test_an_output_that_breaks_off_gets_no_invented_finish(stream: bool) -> None:
-    async with AttachedWorker() as worker:
-        _, heard, submits = begin(worker, "chat", {**CHAT, "stream": stream})
-        (submit,) = submits
-        await worker.send(item("He", ids=[1], counts=(9, 4, 1), handle=submit.handle))
-        broken = item("", finish="abort", counts=(9, 4, 1), handle=submit.handle)
-        broken.finish.status, broken.finish.message = 500, "on fire"
-        await worker.send(broken)
-        assert isinstance(heard.failure, WorkerFailed)
-        assert b'"abort"' not in heard.body
-        assert worker.stream.in_flight == 0
-
-
-async def test_another_worker_goes_on_from_the_tokens_delivered() -> None:
-    body = {**CHAT, "stream": True, "stream_options": {"include_usage": True}}
-    generation = parse_chat(body)
-    progress = AnswerProgress(generation, [array("I", [1])])
-    progress.open(CONTEXT, Random(7))
-    async with AttachedWorker() as first:
-        _, heard, (begun,) = go_on(first, progress, streamed=True)
-        await first.send(item("He", ids=[72, 101], counts=(9, 4, 2), handle=begun.handle))
-        await first.send(item("", ids=[108], handle=begun.handle))
-        await first.die()
-        assert isinstance(heard.failure, WorkerFailed)
-        assert not progress.complete
-    async with AttachedWorker() as second:
-        _, rest, (left,) = go_on(second, progress, streamed=True)
-        assert array("I", left.prior_output_ids).tolist() == [72, 101, 108]
-        assert left.sampling.seed == begun.sampling.seed
-        await second.send(
-            item("llo", ids=[108, 111], finish="length", counts=(9, 8, 2), handle=left.handle)
-        )
-    assert rest.status is None, "the head was sent by the first attempt"
-    text = "".join(
-        choice["delta"]["content"]
-        for event in SseScanner().feed(heard.body + rest.body)
-        if event != b"[DONE]"
-        for choice in json.loads(event)["choices"]
-    )
-    assert text == "Hello"
-    assert rest.counts == AnswerCounts(prompt=9, cached=8, completion=5)
-
-
-async def test_of_several_choices_each_open_one_goes_on_by_its_number() -> None:
-    generation = parse_completion({"prompt": ["a", "b"], "n": 3})
-    progress = AnswerProgress(generation, [array("I", [1]), array("I", [2])])
-    progress.open(CONTEXT, Random(7))
-    async with AttachedWorker() as first:
-        _, _, (one, two) = go_on(first, progress, streamed=False)
-        assert (one.sampling.n, two.sampling.n) == (3, 3)
-        for choice, finish in ((0, "stop"), (1, None)):
-            made = item("x", ids=[5], choice=choice, finish=finish, counts=(1, 0, 1))
-            made.handle = one.handle
-            await first.send(made)
-        await first.die()
-    async with AttachedWorker() as second:
-        _, _, submits = go_on(second, progress, streamed=False)
-    left = [
-        (s.input_ids[0], s.first_choice, s.sampling.n, len(s.prior_output_ids)) for s in submits
-    ]
-    assert left == [(1, 1, 1, 4), (1, 2, 1, 0), (2, 0, 3, 0)]
-
-
-async def test_a_rid_that_is_still_ending_is_no_clash_with_itself() -> None:
-    generation = parse_generate({"text": "a", "rid": "mine"})
-    progress = AnswerProgress(generation, [array("I", [1])])
-    for expected in (WorkerRefused, WorkerBusy):
-        progress.open(CONTEXT, Random(7))
-        async with AttachedWorker() as worker:
-            _, heard, (submit,) = go_on(worker, progress, streamed=False)
-            refused = pb.Refused(handle=submit.handle, status=409, message="mine is live")
-            await worker.send(refused=refused)
-        assert isinstance(heard.failure, expected)
 
 
 async def test_what_was_aborted_by_order_is_marked_so() -> None:
