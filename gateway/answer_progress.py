@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from random import Random
 
+from radixgate.proto.contract import WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, GenerationRequest, Renderer
 from radixgate.proto.usage import UsageSum
@@ -15,7 +16,6 @@ from radixgate.proto.usage import UsageSum
 # Tokens a worker may emit ahead of a client that reads: enough to hide the way there and back, and
 # all that a client which has stopped reading makes the gateway keep.
 STREAM_CREDIT = 256
-WHOLE_CREDIT = 2**31 - 1
 
 
 class AnswerProgress:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from radixgate.analysis.records import Arrival
-from radixgate.loadgen.exchange import Exchange
+from radixgate.loadgen.exchange import CUT_OFF, Exchange
 from radixgate.loadgen.targets import Event, Target
 from radixgate.loadgen.token_arrivals import tokens_in
 from radixgate.proto.sse import CONTENT_TYPE, DONE_DATA, SseScanner
@@ -17,7 +17,6 @@ ERROR_EVENT = "error event"
 MALFORMED = "malformed event"
 NOT_A_STREAM = "not a stream"
 ABORTED = "aborted by the server"
-CUT_OFF = "cut off"
 EMPTY = "empty answer"
 
 _DETAIL_CHARACTERS = 200

@@ -7,7 +7,7 @@ from types import TracebackType
 import aiohttp
 
 from radixgate.clock import Clock
-from radixgate.loadgen.exchange import Exchange
+from radixgate.loadgen.exchange import CUT_OFF, Exchange
 
 WORKER_HEADER = "x-radixgate-worker"
 
@@ -16,7 +16,6 @@ REFUSED = "connection refused"
 UNREACHABLE = "connection failed"
 DISCONNECTED = "disconnected"
 TIMEOUT = "timeout"
-CUT_OFF = "cut off"
 PROTOCOL = "protocol error"
 TOO_LARGE = "answer too large"
 

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, field
 
+# The class of a failure: an answer that has no end, whether it was its connection that broke or
+# the one behind it.
+CUT_OFF = "cut off"
+
 
 @dataclass(slots=True)
 class Exchange:

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from radixgate.errors import WorkerRefused
+from radixgate.proto.contract import WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, GenerationRequest
 from radixgate.worker.engine import Engine
 
 # Tokens a streamed request may have produced that its client has not taken yet. A slow reader stops
-# its own request there and nothing else; a whole answer is kept until it is complete anyway.
+# its own request there and nothing else.
 STREAM_CREDIT = 512
-WHOLE_CREDIT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from radixgate.clock import Clock
+from radixgate.proto.contract import KV_HEARTBEAT_S
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.kv_events import KvEvent
 from radixgate.proto.kv_log import KvLog
 from radixgate.proto.kv_wire import update_to_pb
 from radixgate.worker.changes import Changes, wait_for_change
-
-HEARTBEAT_S = 1.0
 
 
 class KvBroadcast:
@@ -47,6 +46,6 @@ class KvBroadcast:
             # Only to a watcher that has it all: to others the digest would look like a loss.
             has_all = (epoch, seq) == (self._log.epoch, self._log.seq)
             if has_all and self._clock.now() >= beat_at_s:
-                beat_at_s = self._clock.now() + HEARTBEAT_S
+                beat_at_s = self._clock.now() + KV_HEARTBEAT_S
                 yield update_to_pb(self._log.heartbeat())
             await wait_for_change(changed, beat_at_s - self._clock.now())

@@ -26,7 +26,6 @@ from radixgate.proto.kv_updates import KvUpdate
 from radixgate.radix_mirror.feed import KvFeed
 
 MODEL = "simulated"
-HEARTBEAT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from radixgate.errors import ConfigError
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.loadgen.simulator.block_pool import BlockPool
 from radixgate.loadgen.simulator.engine_model import EngineModel
-from radixgate.loadgen.simulator.gateway import HEARTBEAT_S, News, Newsroom, SimulatedGateway
+from radixgate.loadgen.simulator.gateway import News, Newsroom, SimulatedGateway
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import Rule
 from radixgate.loadgen.simulator.sharing import Sharing
@@ -17,6 +17,7 @@ from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.truth import Truth
 from radixgate.loadgen.simulator.worker import SimulatedWorker
 from radixgate.loadgen.simulator.workload import Client, Workload
+from radixgate.proto.contract import KV_HEARTBEAT_S
 from radixgate.radix_mirror.mirror import MirrorConfig
 
 
@@ -90,7 +91,7 @@ class Simulation:
         for client in workload.clients:
             self._timeline.at(client.starts_s, partial(self._send, client, 0))
         for number, newsroom in enumerate(self._newsrooms):
-            first = HEARTBEAT_S * number / len(self._newsrooms)
+            first = KV_HEARTBEAT_S * number / len(self._newsrooms)
             self._timeline.at(first, partial(self._tick, newsroom))
         self._timeline.run()
         assert all(job.ended_s >= 0 for job in self._jobs), "somebody was never answered"
@@ -125,7 +126,7 @@ class Simulation:
         if not self._open:
             return
         newsroom.tick()
-        self._timeline.after(HEARTBEAT_S, partial(self._tick, newsroom))
+        self._timeline.after(KV_HEARTBEAT_S, partial(self._tick, newsroom))
 
     def _wake_all(self) -> None:
         for worker in self.workers:

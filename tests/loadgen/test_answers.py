@@ -5,7 +5,7 @@ import pytest
 from radixgate.loadgen import client
 from radixgate.loadgen.answers import Answer, read_answer
 from radixgate.loadgen.config import BenchConfig
-from radixgate.loadgen.exchange import Exchange
+from radixgate.loadgen.exchange import CUT_OFF, Exchange
 from radixgate.loadgen.targets import BodyFields, target_for
 from timed_server import chat_chunk, sse, usage_event
 
@@ -82,13 +82,11 @@ def test_an_empty_finish_has_no_token_and_ends_when_it_came() -> None:
         pytest.param((DONE,), None, "empty answer", id="only-done"),
         pytest.param((), None, "empty answer", id="empty-body"),
         pytest.param((CONTENT,), None, "cut off", id="clean-end-without-a-finish"),
-        pytest.param((CONTENT,), client.CUT_OFF, "cut off", id="reset-in-the-middle"),
-        pytest.param((CONTENT, FINISH), client.CUT_OFF, "cut off", id="reset-before-done"),
+        pytest.param((CONTENT,), CUT_OFF, "cut off", id="reset-in-the-middle"),
+        pytest.param((CONTENT, FINISH), CUT_OFF, "cut off", id="reset-before-done"),
         pytest.param((CONTENT,), client.TIMEOUT, "timeout", id="silence"),
         pytest.param(((0.1, sse({"error": {"message": "no"}})), DONE), None, "error event"),
-        pytest.param(
-            (CONTENT, (0.3, sse({"error": {"message": "no"}}))), client.CUT_OFF, "error event"
-        ),
+        pytest.param((CONTENT, (0.3, sse({"error": {"message": "no"}}))), CUT_OFF, "error event"),
         pytest.param(((0.1, sse("{not json")), DONE), None, "malformed event"),
         pytest.param(
             (CONTENT, (0.3, sse(chat_chunk(finish="abort"))), DONE), None, "aborted by the server"
@@ -104,7 +102,7 @@ def test_failures(
 
 
 def test_a_reset_after_done_is_no_failure() -> None:
-    assert read(CONTENT, DONE, broken=client.CUT_OFF).failure is None
+    assert read(CONTENT, DONE, broken=CUT_OFF).failure is None
 
 
 def test_an_http_error_is_classed_by_its_status_and_keeps_the_start_of_its_body() -> None:
