@@ -13,6 +13,8 @@ class Ask(msgspec.Struct, frozen=True):
     `blocks` holds the prompt's ids under every mirror of the model; a mirror that is not named
     counts as cold. `fingerprint` is a hash of the whole prompt: it tells a prompt that comes again
     from one that differs only behind its last whole block. 0: unknown, then length decides.
+    `only`: the one worker that can answer, as it has stored what the request goes on from; None:
+    any. The gateway leaves out all others before the policy chooses.
     """
 
     model: str | None  # None or "": the only one there is
@@ -23,3 +25,4 @@ class Ask(msgspec.Struct, frozen=True):
     tenant: str | None = None
     priority: int = 0
     fingerprint: int = 0
+    only: str | None = None

@@ -19,6 +19,7 @@ from radixgate.gateway.admin_access import CALLER, key_check
 from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
 from radixgate.gateway.admin_mirror import MirrorRoutes
+from radixgate.gateway.admin_responses import ResponseRoutes
 from radixgate.gateway.admin_tokens import TokenRoutes
 from radixgate.gateway.admin_workers import WorkerRoutes
 from radixgate.gateway.asking import Asking
@@ -29,6 +30,7 @@ from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.reached import Reached, merged
+from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.gateway.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.workers import Member, Workers
 from radixgate.proto.fields import Fields, decode_object
@@ -61,6 +63,7 @@ class Admin:
     own_headers: OwnHeaders
     keys: KeyRing
     prompts: PromptTokenizer
+    stored: StoredResponses
     abort_held: Callable[[AbortOrder], int]  # what no worker has; how many requests that were
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
@@ -94,7 +97,8 @@ class Admin:
         )
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
-        asking = Asking(self.fleet, self.prompts)
+        app.add_routes(ResponseRoutes(self.workers, self.stored).routes())
+        asking = Asking(self.fleet, self.prompts, self.stored)
         explain = ExplainRoutes(self.workers.choice, self.fleet, asking, lambda: self.policy)
         app.add_routes(explain.routes())
         app.add_routes(MirrorRoutes(self.fleet, self.workers.find).routes())

@@ -14,6 +14,7 @@ _OPEN = frozenset(("/health", "/readiness", "/openapi.json"))
 # What a client needs to generate. Everything else, and what does not exist, is an admin's.
 _TOKENS = ("/tokenize", "/detokenize", "/v1/tokenize", "/v1/detokenize")
 _CLIENTS = frozenset(("/v1/models", "/get_model_info", *_TOKENS))
+_RESPONSES = "/v1/responses/"  # by the id of one that is stored
 
 
 def key_check(keys: Callable[[], KeyRing]) -> Middleware:
@@ -38,6 +39,6 @@ def _caller(keys: KeyRing, request: web.Request) -> Caller:
     given = request.headers.getall("Authorization", ())
     # Two of them are no key, as on the generation endpoints.
     authorization = ",".join(given).encode("utf-8", "surrogateescape") if given else None
-    if request.path in _CLIENTS:
+    if request.path in _CLIENTS or request.path.startswith(_RESPONSES):
         return keys.caller(authorization)
     return keys.admin(authorization)

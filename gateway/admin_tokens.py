@@ -112,7 +112,7 @@ class TokenRoutes:
         model = self._model(request, body)
         for member in self._workers.ready():
             if member.identity is not None and member.identity.model == model:
-                answer = await member.handle.post(request.path, data)
+                answer = await member.handle.ask("POST", request.path, data)
                 return web.Response(
                     body=answer.body, status=answer.status, content_type="application/json"
                 )

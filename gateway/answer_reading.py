@@ -73,7 +73,16 @@ class _Usage(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
+    """What the events of /v1/responses hold."""
+
+    id: object = None
     usage: _Usage | None = None
+
+    def counts(self) -> AnswerCounts | None:
+        counts = None if self.usage is None else self.usage.counts()
+        if not isinstance(self.id, str):
+            return counts
+        return msgspec.structs.replace(counts or _UNKNOWN, response_id=self.id)
 
 
 class _MetaInfo(msgspec.Struct):
@@ -92,8 +101,12 @@ class _Answer(msgspec.Struct):
 
     usage: _Usage | None = None
     meta_info: _MetaInfo | None = None
+    id: object = None
+    what: object = msgspec.field(default=None, name="object")
 
     def counts(self) -> AnswerCounts | None:
+        if self.what == "response":
+            return _Response(self.id, self.usage).counts()
         if self.usage is not None:
             return self.usage.counts()
         if self.meta_info is not None:
@@ -115,8 +128,8 @@ class _Event(_Answer):
     response: _Response | None = None
 
     def counts(self) -> AnswerCounts | None:
-        if self.response is not None and self.response.usage is not None:
-            return self.response.usage.counts()
+        if self.response is not None:
+            return self.response.counts()
         return super().counts()
 
     @property

@@ -17,6 +17,7 @@ from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
 from radixgate.gateway.known_chains import KnownChains, conversation_by_ids, fingerprint_by_ids
+from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.proto.blocks import root_id
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
@@ -70,18 +71,22 @@ class PromptReader(Protocol):
 class Asking:
     """Reads requests against the fleet as it is now."""
 
-    def __init__(self, fleet: Fleet, prompts: PromptReader) -> None:
+    def __init__(self, fleet: Fleet, prompts: PromptReader, stored: StoredResponses) -> None:
         self._fleet = fleet
+        self._stored = stored
         self._prompts = prompts
         self._bodies = KnownBodies()
         self._chains = KnownChains()
         self._root_of = lru_cache(maxsize=_MAX_ROOTS)(root_id)
 
-    def read(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question | None:
-        """None: workers of ours serve the model, so that `read_own` is the way.
+    def read(
+        self, path: bytes, body: bytes, caller: Caller = ANYONE, *, caught_up: bool = False
+    ) -> Question | None:
+        """None: `read_own` is the way, as workers of ours serve the model, or as another process
+        may know who has what the request goes on from and we have not `caught_up` with it.
 
         What the caller may not use is to it as if it were not there.
-        Raises RequestError naming the field, UnknownModel, or NoWorkerAvailable.
+        Raises RequestError naming the field, UnknownModel, UnknownResponse, or NoWorkerAvailable.
         """
         hole: Hole | None = None
         try:
@@ -100,6 +105,9 @@ class Asking:
         for key in keys:
             if key.unit != BYTES:
                 return None
+        before = request.goes_on_from
+        if before is not None and not caught_up and self._stored.may_come(before):
+            return None
         salt = _salt(caller, request.salt) if caller.salted else request.salt
         # A long prompt is hashed once: all that names it is made of its blocks' ids.
         root = self._root_of(model, None, salt)
@@ -117,8 +125,18 @@ class Asking:
             tenant=caller.tenant,
             priority=request.priority,
             fingerprint=fingerprint_by_ids(root, ids, prompt, left_out),
+            only=None if before is None else self._holder(before, model, caller),
         )
         return Question(ask)
+
+    def _holder(self, response_id: str, model: str, caller: Caller) -> str | None:
+        """Who has stored it; None: nobody known who is here and serves the model.
+
+        Raises UnknownResponse if it is another tenant's.
+        """
+        name = self._stored.worker_of(response_id, caller.tenant)
+        view = None if name is None else self._fleet.worker(name)
+        return name if view is not None and view.identity.model == model else None
 
     def _around(
         self, root: int, path: bytes, body: bytes, prompt: bytes, hole: Hole
@@ -134,11 +152,18 @@ class Asking:
         return prompt, ids, None
 
     async def read_own(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question:
-        """Raises RequestError naming the field; WorkerFailed if no tokenizer could be had."""
+        """After what has to be waited for: the prompt's tokens, or the other processes.
+
+        Raises as `read`; WorkerFailed if no tokenizer could be had.
+        """
         values = decode_object(body)
         model = self._model_of(values.get("model"), caller)
         parse = _PARSERS.get(path)
         if parse is None:
+            if self._stored.catch_up is not None:
+                await self._stored.catch_up()
+            if question := self.read(path, body, caller, caught_up=True):
+                return question
             raise RequestError(
                 f"{path.decode()} is passed on to http:// workers; those of {model!r:.200} are"
                 f" radixgate's own and have: {', '.join(sorted(map(bytes.decode, _PARSERS)))}",

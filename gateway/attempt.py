@@ -56,6 +56,7 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
+    response_id: str | None = None  # of /v1/responses: by it the client can go on
 
 
 class WholeHead(msgspec.Struct, frozen=True, gc=False):

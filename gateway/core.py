@@ -15,6 +15,7 @@ from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
+from radixgate.gateway.stored_responses import StoredResponses
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +47,6 @@ class Core:
     rng: random.Random
     request_ids: RequestIds
     held: HeldRequests
+    stored: StoredResponses
     own_headers: OwnHeaders  # of what is answered without a worker
     passes_authorization: bool = True  # the gateway has no keys: what a client sends is a worker's

@@ -13,8 +13,10 @@ from radixgate.gateway.process_channel import Channel
 from radixgate.gateway.process_messages import (
     Aborted,
     Admitted,
+    AllStored,
     AskAbort,
     AskMetrics,
+    AskStored,
     CheckSoon,
     Family,
     Hello,
@@ -23,12 +25,14 @@ from radixgate.gateway.process_messages import (
     PeerGone,
     Seen,
     Standing,
+    Stored,
     ToChild,
     Told,
     ToParent,
     WorkerIs,
 )
 from radixgate.gateway.roster import Member
+from radixgate.gateway.stored_responses import StoredResponse
 from radixgate.log import fields
 
 # A child that does not answer for so long is passed over: what it has not done, it does later.
@@ -62,6 +66,7 @@ class Crew:
         on_gone: Callable[[int], None],
         on_check_soon: Callable[[str], None],
         on_standing: Callable[[Standing], None],
+        on_stored: Callable[[StoredResponse], None],
     ) -> None:
         """`welcome`: a child has come and is to be told everything."""
         self._welcome = welcome
@@ -69,6 +74,7 @@ class Crew:
         self._on_gone = on_gone
         self._on_check_soon = on_check_soon
         self._on_standing = on_standing
+        self._on_stored = on_stored
         self._hands: dict[int, Hand] = {}
         self.seq = 0  # of the last order
         self._asked = 0
@@ -158,6 +164,16 @@ class Crew:
                     if other is not hand:
                         other.news.add(message.news)
                         self._pass_on(other)
+            case Stored():
+                for stored in message.responses:
+                    self._on_stored(stored)
+                for other in self._hands.values():
+                    if other is not hand and other.channel.flows:
+                        other.channel.send(message)
+            case AskStored():
+                # When what the others have sent so far is read as well.
+                answer = AllStored(message.number)
+                asyncio.get_running_loop().call_soon(hand.channel.send, answer)
             case Seen():
                 hand.seen = max(hand.seen, message.seq)
                 self._wake()

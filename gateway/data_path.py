@@ -37,6 +37,7 @@ from radixgate.gateway.retry_budget import ALWAYS, RetryBudget
 from radixgate.gateway.roster import Roster
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.spared import Spared
+from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.gateway.worker_factories import worker_factories
 from radixgate.gateway.worker_rows import worker_gauges
@@ -116,6 +117,7 @@ class DataPath:
         self._request_ids = RequestIds(rng)
         self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
         self.held = HeldRequests()
+        self.stored = StoredResponses()
         self.limits = Limits.of(rules.limits, first.keys, clock)
         self.detour = Detour()
         # Who else changes the policy goes between.
@@ -140,7 +142,7 @@ class DataPath:
         )
         self._core = Core(
             choice=self.choice,
-            asking=Asking(self.fleet, self.prompts),
+            asking=Asking(self.fleet, self.prompts, self.stored),
             clients=workers.clients,
             on_worker_failed=workers.check_soon,
             policy=config.policy,
@@ -152,6 +154,7 @@ class DataPath:
             rng=self._rng,
             request_ids=self._request_ids,
             held=self.held,
+            stored=self.stored,
             own_headers=self.own_headers,
             passes_authorization=_passes_authorization(rules),
         )

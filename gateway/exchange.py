@@ -218,8 +218,7 @@ class Exchange:
             core.held.leave(self)
         begun = request.begun
         try:
-            lease = core.choice.lease(question.ask, self._tried, own_only=begun)
-            self._lease = lease
+            lease = self._lease = core.choice.lease(question.ask, self._tried, own_only=begun)
             worker_id = lease.worker.id
             self._tried.append(worker_id)
             if not begun:
@@ -262,14 +261,15 @@ class Exchange:
         if lease is None:
             return
         lease.close(outcome, None if counts is None else counts.cached)
+        if counts is not None and counts.response_id is not None:
+            self._core.stored.keep(counts.response_id, lease.worker.id, self._caller.tenant)
         self._core.choice.ended(lease, outcome, busy=busy)
         if outcome is _FAILED:
             self._core.metrics.worker_failed(lease.worker.id)
 
     def _be_patient(self, seconds: float) -> float:
         now = self._core.clock.now()
-        self._silent_s = seconds
-        self.deadline = now + seconds
+        self._silent_s, self.deadline = seconds, now + seconds
         return now
 
     # ------------------------------------------------------------ the end

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta, Raw, structs
 
 from radixgate.errors import RequestError
 from radixgate.proto.fields import as_token_ids
@@ -31,6 +31,7 @@ class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     session: str | None
     priority: int
     salt: str | None
+    goes_on_from: str | None = None  # a response that a worker has stored; None: none
 
 
 class _Common(msgspec.Struct, frozen=True):
@@ -146,7 +147,7 @@ def _read_rerank(body: bytes) -> ForeignRequest:
 
 
 def _read_response(body: bytes) -> ForeignRequest:
-    """A stored conversation is named, not sent: whoever answered it before is asked again."""
+    """What came before may be named instead of sent."""
     read = _decode_response(body)
     pieces = [] if read.tools is None else [*map(bytes, read.tools), MESSAGE_END]
     pieces += message_pieces("system", read.instructions, b"")
@@ -155,8 +156,9 @@ def _read_response(body: bytes) -> ForeignRequest:
             pieces += message_pieces(item["role"], item.get("content"), b"")
         else:
             pieces += message_pieces("user", item, b"")
-    session = _text(read.conversation) or _text(read.previous_response_id)
-    return _request(read, b"".join(pieces), session)
+    previous = _text(read.previous_response_id)
+    request = _request(read, b"".join(pieces), _text(read.conversation) or previous)
+    return request if previous is None else structs.replace(request, goes_on_from=previous)
 
 
 _decode_chat = msgspec.json.Decoder(_Chat).decode

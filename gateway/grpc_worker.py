@@ -149,7 +149,7 @@ class GrpcWorker:
     def runs(self, order: AbortOrder) -> bool:
         return self._client.runs(order)
 
-    async def post(self, path: str, body: bytes) -> Fetched:
+    async def ask(self, method: str, path: str, body: bytes) -> Fetched:
         raise WorkerFailed(f"worker {self._address.id} is not asked by HTTP")
 
     async def info(self, path: str) -> OrderResult:

@@ -40,6 +40,7 @@ class Headquarters:
             path.own_headers,
             first.keys,
             path.prompts,
+            path.stored,
             path.held.abort,
             started_at=time.time(),
         )

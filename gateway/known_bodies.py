@@ -124,9 +124,7 @@ class KnownBodies:
         # What separates messages could have begun in the hole.
         if FIELD in rest[:8]:
             return None
-        return ForeignRequest(
-            request.model, before + rest, request.session, request.priority, request.salt
-        )
+        return msgspec.structs.replace(request, prompt=before + rest)
 
     def _learn(self, path: bytes, body: bytes, place: int, request: ForeignRequest) -> Hole:
         """From a body that was read: what of it may be left out, up to about `place`."""

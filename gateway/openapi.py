@@ -85,6 +85,7 @@ _DETOKENIZE = object_of(
 )
 _URL_QUERY = {"url": _URL}
 _NEEDED = frozenset(_URL_QUERY)
+_STORED = "/v1/responses/{name}"
 
 OPERATIONS: tuple[Operation, ...] = (
     _generation("/v1/chat/completions", "A chat's next message.", requests.CHAT),
@@ -94,6 +95,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _generation("/v1/rerank", "Passed on to http:// workers.", requests.RERANK),
     _generation("/rerank", "Passed on to http:// workers.", requests.RERANK),
     _generation("/v1/responses", "Passed on to http:// workers.", requests.RESPONSE),
+    Operation("get", _STORED, "A stored response, of who has it.", CLIENT, answer=INFO),
+    Operation("delete", _STORED, "Forget it.", CLIENT, answer=INFO),
+    Operation("post", f"{_STORED}/cancel", "End it.", CLIENT, answer=INFO),
+    Operation("get", f"{_STORED}/input_items", "What it answered.", CLIENT, answer=INFO),
     Operation("get", "/v1/models", "The models that workers serve now.", CLIENT, answer=MODELS),
     Operation("post", "/tokenize", "Text or messages to ids.", CLIENT, _TOKENIZE, answer=TOKENS),
     Operation("post", "/v1/tokenize", "As /tokenize.", CLIENT, _TOKENIZE, answer=TOKENS),

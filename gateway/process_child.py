@@ -32,6 +32,7 @@ from radixgate.gateway.process_channel import Channel, child_end
 from radixgate.gateway.process_messages import (
     Aborted,
     Adopt,
+    AllStored,
     AskAbort,
     AskMetrics,
     Drain,
@@ -44,6 +45,7 @@ from radixgate.gateway.process_messages import (
     Seen,
     SetUp,
     Standing,
+    Stored,
     TellAll,
     ToChild,
     Told,
@@ -54,6 +56,7 @@ from radixgate.gateway.process_messages import (
 from radixgate.gateway.process_share import keys_share, share_of
 from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.roster import Roster
+from radixgate.gateway.stored_news import StoredNews
 from radixgate.kept_heap import keep_heap
 from radixgate.spare_collector import spare_collector
 
@@ -89,6 +92,7 @@ class ChildProcess:
         aims_s = settings.policies.slo.aims_s
         self.observers = Observers(settings.rules.observe, own.rule, self._clock, aims_s)
         self._path.observe(self.observers)
+        self._stored_news = StoredNews(self._path.stored, channel)
         tls = settings.rules.tls.for_clients()
         at = Listening(config.host, config.port, config.max_payload_size, tls, shared=True)
         socket = str(Path(directory, ADMIN_SOCKET))
@@ -108,6 +112,8 @@ class ChildProcess:
         match message:
             case Told():
                 self._siblings.hear(message.news)
+            case Stored() | AllStored():
+                self._stored_news.hear(message)
             case PeerGone():
                 self._siblings.gone(message.peer)
             case WorkerIs():

@@ -8,6 +8,7 @@ from radixgate.fleet.identity import WorkerIdentity, WorkerState
 from radixgate.fleet.news import News
 from radixgate.gateway.keys_file import KeyEntry
 from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.stored_responses import StoredResponse
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -71,6 +72,24 @@ class Told(msgspec.Struct, frozen=True, tag=True):
     """News of the siblings, both ways."""
 
     news: News
+
+
+class Stored(msgspec.Struct, frozen=True, tag=True):
+    """Responses that workers have stored, both ways. A reader that is behind misses them."""
+
+    responses: list[StoredResponse]
+
+
+class AskStored(msgspec.Struct, frozen=True, tag=True):
+    """To the parent: pass on what the others have stored, and say when that is done."""
+
+    number: int
+
+
+class AllStored(msgspec.Struct, frozen=True, tag=True):
+    """The answer to AskStored: what others had told by then has been passed on."""
+
+    number: int
 
 
 class PeerGone(msgspec.Struct, frozen=True, tag=True):
@@ -169,8 +188,22 @@ ToChild = (
     | Open
     | Drain
     | Told
+    | Stored
+    | AllStored
     | PeerGone
     | AskMetrics
     | AskAbort
 )
-ToParent = Hello | Listens | Admitted | Seen | CheckSoon | Standing | Told | Metrics | Aborted
+ToParent = (
+    Hello
+    | Listens
+    | Admitted
+    | Seen
+    | CheckSoon
+    | Standing
+    | Told
+    | Stored
+    | AskStored
+    | Metrics
+    | Aborted
+)

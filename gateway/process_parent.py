@@ -37,6 +37,7 @@ from radixgate.gateway.process_messages import (
     Open,
     SetUp,
     Standing,
+    Stored,
     TellAll,
     WorkerGone,
     WorkerResult,
@@ -79,6 +80,7 @@ class ParentGateway:
             on_gone=self._siblings.gone,
             on_check_soon=self.headquarters.workers.check_soon,
             on_standing=self._on_standing,
+            on_stored=self.headquarters.path.stored.hear,
         )
         self._clock, self._rng = clock, rng
         self.reloading = Reloading(settings, self._adopt, self.headquarters.workers)
@@ -198,6 +200,7 @@ class ParentGateway:
             if state is WorkerState.JOINING and member.identity is not None:
                 state = state_of(member)
             hand.channel.send(worker_is(member, self._crew.seq, state, returned=False))
+        hand.channel.send(Stored(self.headquarters.path.stored.all()))
         hand.channel.send(Open())
 
     async def _count(self) -> None:

@@ -38,10 +38,12 @@ class WorkerChoice:
         `own_only`: the answer has begun at a worker of ours, and no foreign one can go on from its
         tokens. Raises as `Fleet.lease`.
         """
-        if not tried and self._all_are_well():
+        if not tried and ask.only is None and self._all_are_well():
             return self._fleet.lease(ask)
         barred, spared = self._breakers.barred(), self._left_out(ask.model)
         never = (*barred, *self._foreign()) if own_only else tuple(barred)
+        if ask.only is not None:
+            never += self._all_but(ask.only)
         wishes = [(*tried, *spared)] if spared else []
         if tried:
             wishes.append(tuple(tried))
@@ -59,6 +61,9 @@ class WorkerChoice:
         with self._spared.asked_only():
             barred, spared = self._breakers.barred(), self._left_out(ask.model)
             reasons = dict.fromkeys(barred, "its breaker is open")
+            if ask.only is not None:
+                others = self._all_but(ask.only)
+                reasons |= dict.fromkeys(others, "it has not stored what the request goes on from")
             if spared:
                 wish = {
                     **dict.fromkeys(spared, "it rests, has just returned, or fails too often"),
@@ -153,6 +158,11 @@ class WorkerChoice:
             and view.identity.id not in barred
         ]
         return {*spared, *self._outliers.among(serving)}
+
+    def _all_but(self, worker_id: str) -> tuple[str, ...]:
+        """O(workers)."""
+        ids = [view.identity.id for view in self._fleet.workers()]
+        return tuple([one for one in ids if one != worker_id])
 
     def _foreign(self) -> Sequence[str]:
         views = self._fleet.workers()

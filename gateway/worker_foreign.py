@@ -99,8 +99,8 @@ class ForeignWorker:
         """O(bytes under way)."""
         return any(map(order.names_request, self._client.bodies()))
 
-    async def post(self, path: str, body: bytes) -> Fetched:
-        return await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
+    async def ask(self, method: str, path: str, body: bytes) -> Fetched:
+        return await fetch(self._pool, method, path, body, timeout_s=self._timeout_s)
 
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:

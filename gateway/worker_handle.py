@@ -54,8 +54,8 @@ class WorkerHandle(WorkerProbe, Protocol):
         """This gateway has sent it a request that the order means, and that has not ended."""
         ...
 
-    async def post(self, path: str, body: bytes) -> Fetched:
-        """The worker's own answer to `POST path`. Raises WorkerFailed if there is none."""
+    async def ask(self, method: str, path: str, body: bytes) -> Fetched:
+        """The worker's own answer, whatever its status. Raises WorkerFailed if there is none."""
         ...
 
     async def info(self, path: str) -> OrderResult:

@@ -43,6 +43,19 @@ class UnknownModel(RequestError):
     status = 404
 
 
+class UnknownResponse(RequestError):
+    """The stored response that the request names is nobody's, or not the caller's."""
+
+    status = 404
+
+    def __init__(self, response_id: str) -> None:
+        super().__init__(
+            f"there is no response {response_id!r:.300}",
+            param="previous_response_id",
+            code="response_not_found",
+        )
+
+
 class Unauthorized(RequestError):
     """No key, or one that is not known."""
 

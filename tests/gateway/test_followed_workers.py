@@ -69,7 +69,7 @@ class Handle:
     def runs(self, order: AbortOrder) -> bool:
         return False
 
-    async def post(self, path: str, body: bytes) -> Fetched:
+    async def ask(self, method: str, path: str, body: bytes) -> Fetched:
         raise NotImplementedError
 
     async def info(self, path: str) -> OrderResult:

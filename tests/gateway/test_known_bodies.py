@@ -18,6 +18,7 @@ from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import ForeignRequest, read_foreign
 from radixgate.gateway.known_bodies import KnownBodies
+from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.policies.registry import make_policy
 from radixgate.proto.generation import GenerationRequest
 
@@ -65,7 +66,7 @@ def foreign_fleet() -> Fleet:
 
 
 def new_asking() -> Asking:
-    return Asking(foreign_fleet(), NoPrompts())
+    return Asking(foreign_fleet(), NoPrompts(), StoredResponses())
 
 
 def outcome(asking: Asking, body: bytes, caller: Caller = ANYONE) -> object:

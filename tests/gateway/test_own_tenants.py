@@ -15,6 +15,7 @@ from radixgate.gateway.breakers import Breakers
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.gateway.spared import Spared
+from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.gateway.worker_choice import WorkerChoice
 from radixgate.policies.registry import make_policy
 from radixgate.proto.generation import GenerationRequest
@@ -59,7 +60,7 @@ def own_fleet() -> Fleet:
 
 async def test_a_tenant_s_salt_goes_to_our_own_worker() -> None:
     prompts = Prompts()
-    asking = Asking(own_fleet(), prompts)
+    asking = Asking(own_fleet(), prompts, StoredResponses())
     body = {"model": "toy", "messages": [{"role": "user", "content": "hi"}]}
     forged = {**body, "cache_salt": RED.salt(b"")}
     sent = []
@@ -76,7 +77,7 @@ async def test_a_tenant_s_salt_goes_to_our_own_worker() -> None:
 
 
 async def test_our_own_workers_have_no_embeddings_and_the_answer_says_what_they_have() -> None:
-    asking = Asking(own_fleet(), Prompts())
+    asking = Asking(own_fleet(), Prompts(), StoredResponses())
     body = b'{"model": "toy", "input": "a"}'
     assert asking.read(b"/v1/embeddings", body) is None
     with pytest.raises(RequestError, match=r"/v1/chat/completions, /v1/completions$") as refused:
@@ -85,7 +86,7 @@ async def test_our_own_workers_have_no_embeddings_and_the_answer_says_what_they_
 
 
 async def test_a_model_that_is_not_the_key_s_is_not_there() -> None:
-    asking = Asking(own_fleet(), Prompts())
+    asking = Asking(own_fleet(), Prompts(), StoredResponses())
     caller = Caller(tenant="red", models=frozenset(("other",)))
     body = b'{"model": "toy", "messages": [{"role": "user", "content": "hi"}]}'
     with pytest.raises(UnknownModel, match=r"there are: $"):

@@ -1,0 +1,65 @@
+"""Stored responses, read, cancelled and deleted: by the worker that has each, for its tenant."""
+
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from radixgate.errors import NoWorkerAvailable, RequestError, UnknownResponse
+from radixgate.gateway.admin_access import CALLER
+from radixgate.gateway.caller import Caller
+from radixgate.gateway.stored_responses import StoredResponses
+from radixgate.gateway.workers import Member, Workers
+
+# What an engine gives out; anything else would be another path to some server.
+_FIT_ID = re.compile(r"[\w-]+", re.ASCII)
+_ONE = "/v1/responses/{name}"
+
+
+class ResponseRoutes:
+    """Handlers of everything below `/v1/responses/`; foreign workers alone have it."""
+
+    def __init__(self, workers: Workers, stored: StoredResponses) -> None:
+        self._workers = workers
+        self._stored = stored
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(_ONE, self.pass_on),
+            web.delete(_ONE, self.pass_on),
+            web.post(f"{_ONE}/cancel", self.pass_on),
+            web.get(f"{_ONE}/input_items", self.pass_on),
+        ]
+
+    async def pass_on(self, request: web.Request) -> web.Response:
+        """The answer of the worker that has it. If that is not known, each is asked in turn.
+
+        Raises UnknownResponse, NoWorkerAvailable, WorkerFailed; RequestError for a stream.
+        """
+        if request.query.get("stream", "false") not in ("false", "0"):
+            raise RequestError(
+                "a stored response is not streamed here; read it without stream", param="stream"
+            )
+        name, body = request.match_info["name"], await request.read()
+        if not _FIT_ID.fullmatch(name):
+            raise UnknownResponse(name)
+        for member in self._asked(name, request[CALLER]):
+            answer = await member.handle.ask(request.method, str(request.rel_url), body)
+            if answer.status != 404:
+                break
+        return web.Response(body=answer.body, status=answer.status, content_type="application/json")
+
+    def _asked(self, name: str, caller: Caller) -> Sequence[Member]:
+        """Never empty; one alone if it is known who has it."""
+        there = [
+            member
+            for member in self._workers.members()
+            if member.identity is not None
+            and member.identity.kind == "http"
+            and caller.models_of({member.identity.model})
+        ]
+        holder = self._stored.worker_of(name, caller.tenant)
+        asked = [one for one in there if one.address.id == holder] or there
+        if not asked:
+            raise NoWorkerAvailable("no http:// worker is there, and no other stores responses")
+        return asked
