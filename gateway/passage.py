@@ -9,6 +9,7 @@ from radixgate.gateway.caller import Caller
 from radixgate.gateway.deadlines import NEVER, Deadlines
 from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.stand_in import StandIn
 from radixgate.gateway.waiting_line import WaitingLine
 
 _UNTOLD = (None, AnswerCounts())
@@ -34,20 +35,18 @@ class Desk(Protocol):
         ...
 
 
-class Passage:
+class Passage(StandIn):
     """An `Attempt` to the front door, an `Entrant` to the line, and what the core answers to.
 
     The place is held until the last byte of the answer has been handed over, or the client left.
     """
 
     __slots__ = (
-        "_attempt",
         "_deadlines",
         "_desk",
         "_held",
         "_line",
         "_over",
-        "_paused",
         "arrived_at",
         "body",
         "caller",
@@ -63,6 +62,7 @@ class Passage:
     def __init__(
         self, desk: Desk, head: RequestHead, body: bytes, client: Downstream, caller: Caller
     ) -> None:
+        super().__init__()
         self.deadline = NEVER
         self.head = head
         self.body = body
@@ -78,8 +78,6 @@ class Passage:
         self._line: WaitingLine | None = None  # None: no place is held or waited for
         self._deadlines: Deadlines | None = None  # None: it does not wait
         self._held: HeldRequests | None = None
-        self._attempt: Attempt | None = None
-        self._paused = False
         self._over = False
 
     def start(self) -> None:
@@ -87,9 +85,7 @@ class Passage:
         attempt = self._desk.begin(self)
         if self._over:
             return
-        self._attempt = attempt
-        if self._paused:
-            attempt.pause()
+        self._stand_for(attempt)
 
     def enter(
         self, line: WaitingLine, deadlines: Deadlines, held: HeldRequests, until: float
@@ -123,19 +119,6 @@ class Passage:
         self._desk.abort(self)
 
     # ------------------------------------------------------------ from the front door
-
-    def pause(self) -> None:
-        self._paused = True
-        if self._attempt is not None:
-            self._attempt.pause()
-
-    def resume(self) -> None:
-        self._paused = False
-        if self._attempt is not None:
-            self._attempt.resume()
-
-    def delivered(self) -> AnswerCounts | None:
-        return None if self._attempt is None else self._attempt.delivered()
 
     def cancel(self) -> None:
         if self._over:

@@ -12,6 +12,7 @@ from radixgate.gateway.hop_headers import find
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.request_ids import HEADER
+from radixgate.gateway.stand_in import StandIn
 
 _EVENT_STREAM = b"text/event-stream"
 # Refused because nobody could take it now.
@@ -46,19 +47,17 @@ class ToldAttempt:
         self.outcome: Outcome | None = None
 
 
-class Story:
+class Story(StandIn):
     """An `Attempt` to what is before the core, and its `Downstream`: it passes on, and listens.
 
     Times are the clock's. None stands for what never came to be.
     """
 
     __slots__ = (
-        "_attempt",
         "_client",
         "_clock",
         "_first",
         "_over",
-        "_paused",
         "_tellers",
         "arrived_at",
         "ask",
@@ -86,11 +85,10 @@ class Story:
         arrived_at: float | None,
     ) -> None:
         """`arrived_at`: before it waited for a place; None: it did not wait."""
+        super().__init__()
         self._tellers = tellers
         self._clock = clock
         self._client = client
-        self._attempt: Attempt | None = None
-        self._paused = False
         self._over = False
         self._first = FirstToken()
         self.head = head
@@ -125,9 +123,7 @@ class Story:
         """It has been begun; callbacks may have come before this."""
         if self._over:
             return
-        self._attempt = attempt
-        if self._paused:
-            attempt.pause()
+        self._stand_for(attempt)
 
     # ------------------------------------------------------------ from the choice of workers
 
@@ -145,16 +141,6 @@ class Story:
 
     # ------------------------------------------------------------ from the front door
 
-    def pause(self) -> None:
-        self._paused = True
-        if self._attempt is not None:
-            self._attempt.pause()
-
-    def resume(self) -> None:
-        self._paused = False
-        if self._attempt is not None:
-            self._attempt.resume()
-
     def cancel(self) -> None:
         if self._over:
             return
@@ -163,9 +149,6 @@ class Story:
             self._attempt.cancel()
         self.caller_left = True
         self._end()
-
-    def delivered(self) -> AnswerCounts | None:
-        return None if self._attempt is None else self._attempt.delivered()
 
     # ------------------------------------------------------------ from the core
 

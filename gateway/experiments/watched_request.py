@@ -14,6 +14,7 @@ from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.stand_in import StandIn
 
 _EVENT_STREAM = b"text/event-stream"
 
@@ -58,17 +59,15 @@ class Watcher(Protocol):
         ...
 
 
-class WatchedRequest:
+class WatchedRequest(StandIn):
     """An `Attempt` to the front door and the `Downstream` of the core, and a `Waiter`.
 
     Holds what is known of the request, and decides nothing.
     """
 
     __slots__ = (
-        "_attempt",
         "_client",
         "_first",
-        "_paused",
         "_watcher",
         "arrived_at",
         "ask",
@@ -102,6 +101,7 @@ class WatchedRequest:
         caller: Caller,
         arrived_at: float,
     ) -> None:
+        super().__init__()
         self.core = core
         self.head = head
         self.body = body
@@ -124,8 +124,6 @@ class WatchedRequest:
         self.shades: list[Shade] = []  # what shadows did with it
         self._watcher = watcher
         self._client = client
-        self._attempt: Attempt | None = None  # None: it waits, or never began
-        self._paused = False
         self._first = FirstToken()
 
     @property
@@ -139,9 +137,7 @@ class WatchedRequest:
         attempt = self._watcher.begin(self)
         if self.over:
             return
-        self._attempt = attempt
-        if self._paused:
-            attempt.pause()
+        self._stand_for(attempt)
 
     # ------------------------------------------------------------ from the choice of workers
 
@@ -160,16 +156,6 @@ class WatchedRequest:
 
     # ------------------------------------------------------------ from the front door
 
-    def pause(self) -> None:
-        self._paused = True
-        if self._attempt is not None:
-            self._attempt.pause()
-
-    def resume(self) -> None:
-        self._paused = False
-        if self._attempt is not None:
-            self._attempt.resume()
-
     def cancel(self) -> None:
         if self.over:
             return
@@ -185,9 +171,6 @@ class WatchedRequest:
         self.left = True
         self._end()
         end_unbegun(self.core, self.head, self.body, self._client)
-
-    def delivered(self) -> AnswerCounts | None:
-        return None if self._attempt is None else self._attempt.delivered()
 
     # ------------------------------------------------------------ from the core
 
