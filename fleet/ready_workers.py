@@ -1,13 +1,10 @@
 """The ready workers of one model: in columns, what is in flight and what they last reported."""
 
-import statistics
 from collections.abc import Sequence
 
+from radixgate.fleet.compared_speeds import ComparedSpeeds
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.worker_record import InFlight, SharedMirror, WorkerRecord
-
-# How often a worker is compared with its fellows, at most: it takes 0.1 ms among 256.
-_COMPARED_EVERY_S = 5.0
 
 
 class ReadyWorkers:
@@ -37,14 +34,11 @@ class ReadyWorkers:
         self.queued: list[int | None] = [*nothing]  # uncached tokens that wait, of all gateways
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
-        # Measured; one for all but those that are known to differ (fleet/relative_speed.py).
-        self.speeds: list[float | None] = [*nothing]
-        self._compared_at = [float("-inf")] * len(records)
+        self._speeds = ComparedSpeeds([record.speed for record in records])
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
         for place in range(len(records)):
             self._enter(place, now)
-        self._enter_speeds()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -60,6 +54,11 @@ class ReadyWorkers:
             assert record.counts is self.in_flight
             assert record.place == place
 
+    @property
+    def speeds(self) -> Sequence[float | None]:
+        """Measured, in tokens a second; one for all but those that are known to differ."""
+        return self._speeds.column
+
     def mirror_places(self) -> Sequence[int]:
         """Each worker's place in the columns of the mirror that they share. O(1) nearly always."""
         mirror = self.mirrors[0].mirror
@@ -69,19 +68,13 @@ class ReadyWorkers:
         return self._mirror_places
 
     def heard(self, worker_id: str, now: float) -> None:
-        """This worker's record has a new report. O(1); one that is not ready is ignored."""
+        """This worker's record has a new report; one that is not ready is ignored. O(1), and once
+        in five seconds O(workers)."""
         place = self._places.get(worker_id)
         if place is None:
             return
         self._enter(place, now)
-        if now - self._compared_at[place] >= _COMPARED_EVERY_S:
-            self._compared_at[place] = now
-            record = self.records[place]
-            fellows = [other.speed.steps.typical for other in self.records if other is not record]
-            record.speed.steps.settle(fellows, now)
-            self._enter_speeds()
-        elif (self.speeds[place] is None) != (self.records[place].speed.tokens_per_s is None):
-            self._enter_speeds()  # its first, or it has begun anew
+        self._speeds.heard(place, now)
 
     def refresh(self, now: float) -> None:
         """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""
@@ -104,15 +97,6 @@ class ReadyWorkers:
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)
         self._oldest = min(self._oldest, record.reported_at)
-
-    def _enter_speeds(self) -> None:
-        """The median of what has been measured, times what a worker is known to differ by."""
-        speeds = [record.speed for record in self.records]
-        measured = [speed.tokens_per_s for speed in speeds if speed.tokens_per_s]
-        usual = statistics.median(measured) if measured else 0.0
-        self.speeds = [
-            usual * speed.steps.relative if speed.tokens_per_s else None for speed in speeds
-        ]
 
 
 def _kv_share(report: LoadReport) -> float | None:

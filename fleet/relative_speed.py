@@ -4,6 +4,8 @@ import statistics
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from sortedcontainers import SortedList
+
 # A step costs something however short it is, and its time is shared with what decodes in it: only
 # one of so many prompt tokens, and so many for each request that runs, tells of the prefill speed.
 LEAST_STEP_TOKENS = 128
@@ -21,6 +23,36 @@ _SAME_SIDE = 7 / 8
 SAME_SPEED = 2.0
 
 Typical = Mapping[int, float]  # class of sizes (tokens as a power of two) -> tokens a microsecond
+
+
+class TypicalSpeeds:
+    """Those of all workers that are compared with one another, in order by size."""
+
+    def __init__(self) -> None:
+        self._entered: dict[int, Typical] = {}  # by place
+        self._by_size: dict[int, SortedList] = {}
+
+    def enter(self, place: int, typical: Typical) -> None:
+        """What is typical of this worker from now on. O(1) if that is known; else O(log workers)
+        for each size."""
+        before = self._entered.get(place, {})
+        if typical is before:
+            return
+        self._entered[place] = typical
+        for size, speed in before.items():
+            self._by_size[size].remove(speed)
+        for size, speed in typical.items():
+            self._by_size.setdefault(size, SortedList()).add(speed)
+
+    def usual(self, sizes: Iterable[int]) -> dict[int, float]:
+        """Of each size that at least two workers know, the median; of two the faster, so that where
+        half of them are slow it is these that differ."""
+        usual = {}
+        for size in sizes:
+            known = self._by_size.get(size, ())
+            if len(known) > 1:
+                usual[size] = known[len(known) // 2]
+        return usual
 
 
 class ComparableSteps:
@@ -44,8 +76,8 @@ class ComparableSteps:
         if tokens >= LEAST_STEP_TOKENS and tokens >= _TOKENS_A_RUNNING * running and busy_us > 0:
             self._steps.append((now, tokens.bit_length(), tokens / busy_us))
 
-    def settle(self, fellows: Iterable[Typical], now: float) -> None:
-        """Compare it with the other workers of its model. O(steps + workers)."""
+    def settle(self, everyone: TypicalSpeeds, place: int, now: float) -> None:
+        """Compare it, which is at this place, with everyone. O(steps), and what `enter` costs."""
         steps = self._steps
         while steps and now - steps[0][0] > REMEMBERED_S:
             steps.popleft()
@@ -57,7 +89,8 @@ class ComparableSteps:
             for size, speeds in by_size.items()
             if len(speeds) >= _LEAST_OF_A_SIZE
         }
-        usual = _usual([self.typical, *fellows], by_size)
+        everyone.enter(place, self.typical)
+        usual = everyone.usual(by_size)
         ratios = [speed / usual[size] for _, size, speed in steps if size in usual]
         self.relative = relative_speed(ratios)
 
@@ -76,14 +109,3 @@ def relative_speed(ratios: Sequence[float]) -> float:
     slower = sum(ratio < 1.0 for ratio in ratios)
     on_its_side = slower if middle < 1.0 else len(ratios) - slower
     return middle if on_its_side >= _SAME_SIDE * len(ratios) else 1.0
-
-
-def _usual(typicals: Sequence[Typical], sizes: Iterable[int]) -> dict[int, float]:
-    """Of each size that at least two workers know, the median; of two the faster, so that where
-    half of them are slow it is these that differ."""
-    usual = {}
-    for size in sizes:
-        known = [typical[size] for typical in typicals if size in typical]
-        if len(known) > 1:
-            usual[size] = statistics.median_high(known)
-    return usual

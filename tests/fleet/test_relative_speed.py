@@ -9,7 +9,12 @@ import pytest
 
 from books import Books, report
 from radixgate.fleet.load_report import PrefillSpeed
-from radixgate.fleet.relative_speed import REMEMBERED_S, ComparableSteps, relative_speed
+from radixgate.fleet.relative_speed import (
+    REMEMBERED_S,
+    ComparableSteps,
+    TypicalSpeeds,
+    relative_speed,
+)
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 
 Speed = Callable[[int], float]  # of a worker, by the tokens of a step: tokens a second
@@ -155,17 +160,24 @@ def slow_by_three() -> ComparableSteps:
 FELLOW = {(512).bit_length(): 512 / 1_000}
 
 
+def settle(steps: ComparableSteps, *fellows: dict[int, float], now: float = 0.0) -> None:
+    everyone = TypicalSpeeds()
+    for place, typical in enumerate(fellows, 1):
+        everyone.enter(place, typical)
+    steps.settle(everyone, 0, now)
+
+
 def test_what_is_old_counts_no_more() -> None:
     steps = slow_by_three()
-    steps.settle([FELLOW], REMEMBERED_S)
+    settle(steps, FELLOW, now=REMEMBERED_S)
     assert steps.relative == pytest.approx(1 / 3)
-    steps.settle([FELLOW], REMEMBERED_S + 1.0)
+    settle(steps, FELLOW, now=REMEMBERED_S + 1.0)
     assert (steps.relative, len(steps)) == (1.0, 0)
 
 
 def test_sizes_that_no_other_worker_has_had_are_not_compared() -> None:
     steps = slow_by_three()
-    steps.settle([{}, {5: 0.1}], 0.0)
+    settle(steps, {}, {5: 0.1})
     assert steps.relative == 1.0
 
 
@@ -174,7 +186,7 @@ def test_a_worker_that_began_anew_is_like_the_others_again() -> None:
     for n in range(1, 42):
         told = report(prefill_tokens_total=512 * n, prefill_busy_us_total=3_000 * n)
         speed.add(told, 0.0)
-    speed.steps.settle([FELLOW], 0.0)
+    settle(speed.steps, FELLOW)
     assert speed.steps.relative == pytest.approx(1 / 3)
     speed.add(replace(report(), instance_id="another"), 0.0)
     assert speed.steps.relative == 1.0
@@ -186,5 +198,5 @@ def test_steps_are_bounded() -> None:
     for _ in range(1_000):
         steps.add(512, 1_000, 0, 0.0)
     assert len(steps) == 64
-    steps.settle([], 0.0)
+    settle(steps)
     assert statistics.median(steps.typical.values()) == pytest.approx(0.512)
