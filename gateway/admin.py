@@ -15,10 +15,11 @@ from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet, WorkerState
 from radixgate.gateway import openapi
 from radixgate.gateway.abort_order import AbortOrder
-from radixgate.gateway.admin_access import CALLER, key_check
+from radixgate.gateway.admin_access import key_check
 from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
 from radixgate.gateway.admin_mirror import MirrorRoutes
+from radixgate.gateway.admin_models import ModelRoutes
 from radixgate.gateway.admin_responses import ResponseRoutes
 from radixgate.gateway.admin_tokens import TokenRoutes
 from radixgate.gateway.admin_workers import WorkerRoutes
@@ -84,9 +85,9 @@ class Admin:
             [
                 web.get("/openapi.json", self.openapi),
                 web.get("/health", self.health),
+                web.get("/liveness", self.health),
+                web.get("/health_generate", self.health_generate),
                 web.get("/readiness", self.readiness),
-                web.get("/v1/models", self.models),
-                web.get("/get_model_info", self.model_info),
                 web.get("/get_server_info", self.server_info),
                 web.get("/metrics", self.exposition),
                 web.get("/flush_cache", self.flush_cache),
@@ -95,6 +96,7 @@ class Admin:
                 web.post("/reload", self.reload_settings),
             ]
         )
+        app.add_routes(ModelRoutes(self.workers, self.started_at).routes())
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
         app.add_routes(ResponseRoutes(self.workers, self.stored).routes())
@@ -139,36 +141,13 @@ class Admin:
         body = self.metrics.exposition() if self.read_metrics is None else await self.read_metrics()
         return web.Response(body=body, headers={"content-type": _METRICS_TYPE})
 
-    async def models(self, request: web.Request) -> web.Response:
-        served = {one.identity.model for one in self.workers.ready() if one.identity}
-        names = sorted(request[CALLER].models_of(served))
-        data = [
-            {
-                "id": name,
-                "object": "model",
-                "created": int(self.started_at),
-                "owned_by": "radixgate",
-                "root": name,
-            }
-            for name in names
-        ]
-        return json_answer({"object": "list", "data": data})
-
-    async def model_info(self, request: web.Request) -> web.Response:
-        """Of the first ready worker whose model the caller may use: SGLang's clients expect one.
-
-        A client is told the model's name, not where its files lie on the worker's machine.
-        """
-        caller = request[CALLER]
+    async def health_generate(self, request: web.Request) -> web.Response:
+        """A worker has just generated a token; 503 if none does. Each is asked, until one has."""
         for member in self.workers.ready():
-            if member.identity is None or not caller.models_of({member.identity.model}):
-                continue
-            named = {"model_path": member.identity.model}
-            result = await member.handle.info("/get_model_info")
-            if result.ok and isinstance(result.answer, dict):
-                return json_answer(result.answer if caller.admin else {**result.answer, **named})
-            return json_answer({**named, "served_model_name": member.identity.model})
-        raise NoWorkerAvailable("no worker is ready")
+            result = await member.handle.info("/health_generate")
+            if result.ok:
+                return json_answer({"status": "ok", "worker": member.address.id})
+        raise NoWorkerAvailable("no worker that is ready has generated anything when asked to")
 
     async def server_info(self, request: web.Request) -> web.Response:
         """The first ready worker's answer, as SGLang's clients read it, and all by id."""

@@ -10,11 +10,12 @@ from radixgate.gateway.key_ring import KeyRing
 
 CALLER = web.RequestKey("caller", Caller)
 # Probes of an orchestrator carry no key, and learn nothing from these.
-_OPEN = frozenset(("/health", "/readiness", "/openapi.json"))
+_OPEN = frozenset(("/health", "/liveness", "/readiness", "/openapi.json"))
 # What a client needs to generate. Everything else, and what does not exist, is an admin's.
 _TOKENS = ("/tokenize", "/detokenize", "/v1/tokenize", "/v1/detokenize")
 _CLIENTS = frozenset(("/v1/models", "/get_model_info", *_TOKENS))
-_RESPONSES = "/v1/responses/"  # by the id of one that is stored
+# By the id of a stored one, and by a model's name.
+_CLIENTS_BELOW = ("/v1/responses/", "/v1/models/")
 
 
 def key_check(keys: Callable[[], KeyRing]) -> Middleware:
@@ -39,6 +40,6 @@ def _caller(keys: KeyRing, request: web.Request) -> Caller:
     given = request.headers.getall("Authorization", ())
     # Two of them are no key, as on the generation endpoints.
     authorization = ",".join(given).encode("utf-8", "surrogateescape") if given else None
-    if request.path in _CLIENTS or request.path.startswith(_RESPONSES):
+    if request.path in _CLIENTS or request.path.startswith(_CLIENTS_BELOW):
         return keys.caller(authorization)
     return keys.admin(authorization)

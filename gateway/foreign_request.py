@@ -174,6 +174,7 @@ _READERS: Mapping[bytes, Callable[[bytes], ForeignRequest]] = {
     b"/v1/completions": _read_completion,
     b"/generate": _read_native,
     b"/v1/embeddings": _read_embeddings,
+    b"/v1/classify": _read_embeddings,
     b"/v1/rerank": _read_rerank,
     b"/rerank": _read_rerank,
     b"/v1/responses": _read_response,

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from radixgate import __version__
-from radixgate.gateway.openapi_schemas import ERROR, INFO, JSON, MODELS, TOKENS, WORKER, Schema
+from radixgate.gateway.openapi_schemas import (
+    ERROR,
+    INFO,
+    JSON,
+    MODEL,
+    MODELS,
+    TOKENS,
+    WORKER,
+    Schema,
+)
 from radixgate.proto import request_schemas as requests
 from radixgate.proto.request_schemas import FLAG, SOME_TEXT, TEXT, TOKEN_IDS, object_of
 
@@ -92,6 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _generation("/v1/completions", "How a prompt goes on.", requests.COMPLETION),
     _generation("/generate", "The same in SGLang's form.", requests.GENERATE),
     _generation("/v1/embeddings", "Passed on to http:// workers.", requests.EMBEDDINGS),
+    _generation("/v1/classify", "Passed on to http:// workers.", requests.EMBEDDINGS),
     _generation("/v1/rerank", "Passed on to http:// workers.", requests.RERANK),
     _generation("/rerank", "Passed on to http:// workers.", requests.RERANK),
     _generation("/v1/responses", "Passed on to http:// workers.", requests.RESPONSE),
@@ -100,12 +110,15 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("post", f"{_STORED}/cancel", "End it.", CLIENT, answer=INFO),
     Operation("get", f"{_STORED}/input_items", "What it answered.", CLIENT, answer=INFO),
     Operation("get", "/v1/models", "The models that workers serve now.", CLIENT, answer=MODELS),
+    Operation("get", "/v1/models/{name}", "One of them.", CLIENT, answer=MODEL),
     Operation("post", "/tokenize", "Text or messages to ids.", CLIENT, _TOKENIZE, answer=TOKENS),
     Operation("post", "/v1/tokenize", "As /tokenize.", CLIENT, _TOKENIZE, answer=TOKENS),
     Operation("post", "/detokenize", "Ids to text.", CLIENT, _DETOKENIZE, answer=INFO),
     Operation("post", "/v1/detokenize", "As /detokenize.", CLIENT, _DETOKENIZE, answer=INFO),
     Operation("get", "/get_model_info", "Of the first ready worker.", CLIENT, answer=INFO),
     Operation("get", "/health", "The process lives.", OPEN, answer=INFO),
+    Operation("get", "/liveness", "As /health.", OPEN, answer=INFO),
+    Operation("get", "/health_generate", "A worker generates.", ADMIN, answer=INFO),
     Operation("get", "/readiness", "It can answer; 503 if not.", OPEN, answer=INFO),
     Operation("get", "/openapi.json", "This document.", OPEN, answer=INFO),
     Operation("get", "/get_server_info", "Of every ready worker.", ADMIN, answer=INFO),

@@ -23,20 +23,15 @@ ERROR: Schema = {
         }
     },
 }
+MODEL: Schema = {
+    "type": "object",
+    "required": ["id", "object", "created", "owned_by"],
+    "properties": {"id": {"type": "string"}, "created": {"type": "integer"}},
+}
 MODELS: Schema = {
     "type": "object",
     "required": ["object", "data"],
-    "properties": {
-        "object": {"const": "list"},
-        "data": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["id", "object", "created", "owned_by"],
-                "properties": {"id": {"type": "string"}, "created": {"type": "integer"}},
-            },
-        },
-    },
+    "properties": {"object": {"const": "list"}, "data": {"type": "array", "items": MODEL}},
 }
 TOKENS: Schema = {
     "type": "object",

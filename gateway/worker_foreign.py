@@ -110,7 +110,8 @@ class ForeignWorker:
         return _result(answer)
 
     async def _discover(self) -> WorkerIdentity:
-        info = await self._json("/get_server_info")
+        # SGLang's newer servers have it without the verb.
+        info = await self._json("/get_server_info") or await self._json("/server_info")
         model = await self._model_name(info)
         capacity = info.get("max_total_num_tokens")
         instance = info.get("instance_id")

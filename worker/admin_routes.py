@@ -81,6 +81,7 @@ class AdminRoutes:
         model = {
             "id": info.model,
             "object": "model",
+            "created": 0,  # it does not say when it was made
             "owned_by": "radixgate",
             "root": info.model_path,
             "max_model_len": info.context_length,

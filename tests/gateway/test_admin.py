@@ -33,6 +33,30 @@ async def test_models_are_merged_over_the_fleet() -> None:
         assert reply.header("connection") == "close"
 
 
+async def test_one_model_by_its_name_slashes_and_all() -> None:
+    async with ScriptedWorker(model="some/toy") as worker, small_gateway([worker]) as gateway:
+        one = await gateway.get("/v1/models/some/toy")
+        assert one.json == (await gateway.get("/v1/models")).json["data"][0]
+        assert one.json["id"] == "some/toy"
+        other = await gateway.get("/v1/models/toy")
+    assert (other.status, other.json["error"]["code"]) == (404, "model_not_found")
+    assert "some/toy" in other.json["error"]["message"]
+
+
+async def test_probes_of_an_orchestrator() -> None:
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        assert (await gateway.get("/liveness")).json == {"status": "ok"}
+        silent = await gateway.get("/health_generate")
+        assert (silent.status, silent.header("retry-after")) == (503, "1")
+        two.admin["/health_generate"] = lambda request: json_answer({})
+        spoke = await gateway.get("/health_generate")
+        assert (spoke.status, spoke.json["worker"]) == (200, two.url[7:])
+
+
 async def test_an_admin_connection_is_closed_and_a_hot_one_is_kept() -> None:
     async with (
         ScriptedWorker() as worker,

@@ -19,6 +19,7 @@ COMPLETED = (
     ("path", "body"),
     [
         pytest.param("/v1/embeddings", {"model": "toy", "input": ["a", "b"]}, id="embeddings"),
+        pytest.param("/v1/classify", {"model": "toy", "input": ["a"]}, id="classify"),
         pytest.param("/v1/rerank", {"query": "q", "documents": ["a"]}, id="rerank"),
         pytest.param("/rerank", {"query": "q", "documents": ["a"]}, id="rerank-of-old"),
         pytest.param("/v1/responses", {"input": "hi", "store": False}, id="responses"),
@@ -68,5 +69,11 @@ async def test_what_cannot_be_read_reaches_no_worker() -> None:
 
 
 def test_the_endpoints_of_both_kinds() -> None:
-    passed_on = {b"/v1/embeddings", b"/v1/rerank", b"/rerank", b"/v1/responses"}
+    passed_on = {
+        b"/v1/embeddings",
+        b"/v1/classify",
+        b"/v1/rerank",
+        b"/rerank",
+        b"/v1/responses",
+    }
     assert passed_on == HOT_PATHS - GENERATION_PATHS

@@ -36,11 +36,12 @@ async def test_an_openai_server_tells_its_model() -> None:
         assert (identity.capacity_tokens, identity.instance_id) == (None, "")
 
 
-async def test_an_sglang_server_tells_its_capacity_too() -> None:
+@pytest.mark.parametrize("path", ["/get_server_info", "/server_info"])
+async def test_an_sglang_server_tells_its_capacity_too(path: str) -> None:
     async with ScriptedWorker() as worker:
         info = {"served_model_name": "served", "max_total_num_tokens": 4096, "instance_id": "i"}
         worker.admin["/v1/models"] = lambda request: json_answer({}, 404)
-        worker.admin["/get_server_info"] = lambda request: json_answer(info)
+        worker.admin[path] = lambda request: json_answer(info)
         identity = await foreign(worker).probe()
         assert (identity.model, identity.capacity_tokens) == ("served", 4096)
         assert identity.instance_id == "i"

@@ -21,6 +21,7 @@ GENERATION_PATHS = (
     "/v1/completions",
     "/generate",
     "/v1/embeddings",
+    "/v1/classify",
     "/v1/rerank",
     "/rerank",
     "/v1/responses",
