@@ -18,7 +18,7 @@ OfRequest = Callable[[RequestRecord], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class RunMetric:
     """A figure of one run."""
 
     name: str
@@ -44,7 +44,7 @@ class Difference:
     within: Interval | None  # block bootstrap over requests; None: no mean of requests
 
 
-def metrics_of(slo: Slo | None) -> list[Metric]:
+def run_metrics(slo: Slo | None) -> list[RunMetric]:
     """What is compared; latencies in ms, from the intended time."""
     ttft, e2e = latency.response_ttft_s, latency.response_e2e_s
     found = [
@@ -55,13 +55,13 @@ def metrics_of(slo: Slo | None) -> list[Metric]:
         _mean("response E2E, mean", e2e),
         _quantile("response E2E, P90", e2e, 90),
         _mean("TPOT, mean", latency.tpot_s),
-        Metric("requests a second", "", 1, _request_rate),
-        Metric("cached prompt tokens", "%", 1, _cached),
-        Metric("uncached tokens, busiest worker / mean", "", -1, _imbalance),
-        Metric("failed", "%", -1, _failed),
+        RunMetric("requests a second", "", 1, _request_rate),
+        RunMetric("cached prompt tokens", "%", 1, _cached),
+        RunMetric("uncached tokens, busiest worker / mean", "", -1, _imbalance),
+        RunMetric("failed", "%", -1, _failed),
     ]
     if slo is not None:
-        found.append(Metric("objective kept", "%", 1, lambda records: _kept(records, slo)))
+        found.append(RunMetric("objective kept", "%", 1, lambda records: _kept(records, slo)))
     return found
 
 
@@ -71,10 +71,12 @@ def differences(
     """Run by run: the n-th of the one with the n-th of the other. Raises ValueError if uneven."""
     if len(baseline) != len(arm):
         raise ValueError(f"{len(baseline)} and {len(arm)} runs are no pairs")
-    return [_difference(metric, baseline, arm) for metric in metrics_of(slo)]
+    return [_difference(metric, baseline, arm) for metric in run_metrics(slo)]
 
 
-def _difference(metric: Metric, baseline: Sequence[Records], arm: Sequence[Records]) -> Difference:
+def _difference(
+    metric: RunMetric, baseline: Sequence[Records], arm: Sequence[Records]
+) -> Difference:
     ours, theirs = _values(metric, baseline), _values(metric, arm)
     if ours is None or theirs is None:
         return Difference(metric.name, metric.unit, None, None, None, None, None, (), None, None)
@@ -97,7 +99,7 @@ def _difference(metric: Metric, baseline: Sequence[Records], arm: Sequence[Recor
     )
 
 
-def _values(metric: Metric, runs: Sequence[Records]) -> list[float] | None:
+def _values(metric: RunMetric, runs: Sequence[Records]) -> list[float] | None:
     values = [metric.of_run(records) for records in runs]
     told = [value for value in values if value is not None]
     return told if told and len(told) == len(values) else None
@@ -127,22 +129,22 @@ def _by_index(of_request: OfRequest, runs: Sequence[Records]) -> Mapping[int, fl
     return {index: math.fsum(values) / len(values) for index, values in whole.items()}
 
 
-def _mean(name: str, of_request: OfRequest) -> Metric:
+def _mean(name: str, of_request: OfRequest) -> RunMetric:
     def of_run(records: Records) -> float | None:
         values = _of_successes(of_request, records)
         return 1000.0 * math.fsum(values) / len(values) if values else None
 
-    return Metric(name, "ms", -1, of_run, of_request)
+    return RunMetric(name, "ms", -1, of_run, of_request)
 
 
-def _quantile(name: str, of_request: OfRequest, q: float) -> Metric:
+def _quantile(name: str, of_request: OfRequest, q: float) -> RunMetric:
     needed = values_needed(q) if q >= 99 else 1
 
     def of_run(records: Records) -> float | None:
         values = sorted(_of_successes(of_request, records))
         return 1000.0 * percentile(values, q) if len(values) >= needed else None
 
-    return Metric(name, "ms", -1, of_run)
+    return RunMetric(name, "ms", -1, of_run)
 
 
 def _of_successes(of_request: OfRequest, records: Records) -> list[float]:

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from radixgate.proto.blocks import BYTE_BLOCK, bytes_in_blocks
+from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN, bytes_in_blocks
 
-# What a token is worth where blocks are cut in bytes; as for the prompts that are sent there.
-_BYTES_A_TOKEN = 4
 # A mirror that believes too much costs little, one that believes too little costs hits.
 _GENEROSITY = 2
 
@@ -62,7 +60,7 @@ class MirrorKey(NamedTuple):
             return None
         if self.unit == "tokens":
             return max(1, _GENEROSITY * capacity_tokens // self.block_size)
-        return max(1, _GENEROSITY * capacity_tokens * _BYTES_A_TOKEN // BYTE_BLOCK)
+        return max(1, _GENEROSITY * capacity_tokens * BYTES_A_TOKEN // BYTE_BLOCK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class News(msgspec.Struct, frozen=True):
     ended: list[PlacementEnd]
 
 
-class Outbox:
+class NewsBox:
     """News for one reader until it takes them. Bounded."""
 
     def __init__(self, max_bytes: int = MAX_WAITING_BYTES) -> None:

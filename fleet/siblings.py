@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.news import News, Outbox, Placed, PlacementEnd, Share
+from radixgate.fleet.news import News, NewsBox, Placed, PlacementEnd, Share
 from radixgate.fleet.recent_prompts import Prompt, RecentPrompts
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
@@ -33,7 +33,7 @@ class Siblings:
         """`peer`: this process's number, which no other has."""
         self.peer = peer
         self._on_news = on_news
-        self._outbox = Outbox()
+        self._outbox = NewsBox()
         self._called = False
         self._next = 0
         self._own: dict[Placement, int] = {}  # not ended

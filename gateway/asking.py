@@ -18,7 +18,7 @@ from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
 from radixgate.gateway.known_chains import KnownChains, conversation_by_ids, fingerprint_by_ids
 from radixgate.gateway.stored_responses import StoredResponses
-from radixgate.proto.blocks import root_id
+from radixgate.proto.blocks import BYTES_A_TOKEN, root_id
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
@@ -28,8 +28,6 @@ from radixgate.proto.routing_text import conversation_of
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
 BYTES: Literal["bytes"] = "bytes"
-# What a token is worth where no tokenizer is known: English prose in common vocabularies.
-BYTES_A_TOKEN = 4
 # Of models and salts.
 _MAX_ROOTS = 4_096
 

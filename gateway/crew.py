@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from radixgate.fleet.fleet import WorkerState
-from radixgate.fleet.news import News, Outbox
+from radixgate.fleet.news import News, NewsBox
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.metric_families import lasting, summed
 from radixgate.gateway.process_channel import Channel
@@ -46,7 +46,7 @@ class Hand:
 
     index: int
     channel: Channel[ToParent]
-    news: Outbox = field(default_factory=Outbox)
+    news: NewsBox = field(default_factory=NewsBox)
     seen: int = 0  # the last order that is in force there
     listens: bool = False
     admitted: dict[str, int] = field(default_factory=dict)  # incarnations by worker id

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from radixgate.clock import Clock
 from radixgate.errors import TooManyRequests
-from radixgate.gateway.asking import BYTES_A_TOKEN
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.gateway.keys_file import TenantLimits
 from radixgate.gateway.limits_config import LimitsConfig
+from radixgate.proto.blocks import BYTES_A_TOKEN
 
 
 class Bucket:

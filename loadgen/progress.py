@@ -38,7 +38,7 @@ class NoProgress:
         pass
 
 
-class Tally:
+class RunSoFar:
     """The figures that are shown while a run goes on."""
 
     def __init__(self, total: int, clock: Clock) -> None:
@@ -71,7 +71,7 @@ class LineProgress:
     """A line at most every five seconds, and one at the end."""
 
     def __init__(self, total: int, clock: Clock) -> None:
-        self._tally = Tally(total, clock)
+        self._tally = RunSoFar(total, clock)
         self._shown_s = 0.0
 
     def note(self, ended: RequestEnd) -> None:
@@ -99,7 +99,7 @@ class BarProgress:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        self._tally = Tally(total, clock)
+        self._tally = RunSoFar(total, clock)
         self._bar = Bar(
             BarColumn(),
             MofNCompleteColumn(),

@@ -18,6 +18,8 @@ _encode_namespace = msgspec.msgpack.Encoder().encode
 BYTE_BLOCK = 256
 LONG_BYTE_BLOCK = 1024
 LONG_AFTER_BYTES = 16_384
+# What a token is worth there: English prose in common vocabularies.
+BYTES_A_TOKEN = 4
 
 
 def root_id(weights_id: str, adapter: str | None = None, salt: str | None = None) -> int:

@@ -9,7 +9,7 @@ from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
 
 
-class PromptEncoder(Protocol):
+class Encoder(Protocol):
     """Turns what a client wrote into token ids; its owner decides about threads and caches."""
 
     def encode_text(self, text: str) -> "array[int]": ...
@@ -31,7 +31,7 @@ class Prompt(Protocol):
         """Where the client wrote it: `messages`, `prompt`, `text` or `input_ids`."""
         ...
 
-    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+    def token_ids(self, encoder: Encoder) -> "array[int]":
         """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
         ...
 
@@ -86,7 +86,7 @@ class Renderer(Protocol):
 
 
 def encode_prompt(
-    prompt: Prompt, encoder: PromptEncoder, *, vocab_size: int, context_length: int
+    prompt: Prompt, encoder: Encoder, *, vocab_size: int, context_length: int
 ) -> "array[int]":
     """The prompt's ids, known to be ones the model can take. O(length of the prompt).
 

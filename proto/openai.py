@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from radixgate.errors import RequestError
 from radixgate.proto import openai_answer
 from radixgate.proto.fields import Fields, as_token_ids, kind_of
-from radixgate.proto.generation import GenerationRequest, Prompt, PromptEncoder
+from radixgate.proto.generation import Encoder, GenerationRequest, Prompt
 from radixgate.proto.routing_text import message_bytes
 from radixgate.proto.sampling import MAX_TOP_LOGPROBS
 from radixgate.proto.sampling_fields import openai_sampling
@@ -25,7 +25,7 @@ class ChatPrompt:
     template_kwargs: Mapping[str, object] | None = None
     field: str = "messages"
 
-    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+    def token_ids(self, encoder: Encoder) -> "array[int]":
         return encoder.encode_messages(
             self.messages, tools=self.tools, template_kwargs=self.template_kwargs
         )
@@ -41,7 +41,7 @@ class TextPrompt:
     text: str
     field: str = "prompt"
 
-    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+    def token_ids(self, encoder: Encoder) -> "array[int]":
         return encoder.encode_text(self.text)
 
     def routing_bytes(self) -> bytes:
@@ -55,7 +55,7 @@ class IdsPrompt:
     ids: "array[int]"
     field: str = "prompt"
 
-    def token_ids(self, encoder: PromptEncoder) -> "array[int]":
+    def token_ids(self, encoder: Encoder) -> "array[int]":
         return self.ids
 
     def routing_bytes(self) -> bytes:

@@ -2,7 +2,7 @@
 
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.experiments.overheard import Listener, Overheard
+from radixgate.gateway.experiments.overheard import Hearer, Overheard
 from radixgate.gateway.own_policy import let_decide
 
 
@@ -12,7 +12,7 @@ class LivePolicy:
     def __init__(self, fleet: Fleet, own: RuledPolicy) -> None:
         self._fleet = fleet
         self._now = self.own = own
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[Hearer, ...] = ()
 
     @property
     def own_decides(self) -> bool:
@@ -39,7 +39,7 @@ class LivePolicy:
         if decided:
             self.use(policy)
 
-    def let_listen(self, listeners: tuple[Listener, ...]) -> None:
+    def let_listen(self, listeners: tuple[Hearer, ...]) -> None:
         """These and no others. The same policy decides, so that nothing is noted."""
         self._listeners = listeners
         self._overhear()

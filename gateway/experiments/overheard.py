@@ -7,7 +7,7 @@ from typing import Protocol
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 
 
-class Listener(Protocol):
+class Hearer(Protocol):
     """Hears what the live policy is asked."""
 
     def overhear(self, request: RouteRequest, candidates: Candidates) -> None:
@@ -18,7 +18,7 @@ class Listener(Protocol):
 class Overheard:
     """A `Policy` that chooses as the live one does."""
 
-    def __init__(self, policy: Policy, listeners: Sequence[Listener]) -> None:
+    def __init__(self, policy: Policy, listeners: Sequence[Hearer]) -> None:
         self._policy = policy
         self._listeners = tuple(listeners)
 

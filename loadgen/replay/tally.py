@@ -29,7 +29,7 @@ class Sums:
 
 
 @dataclass(slots=True)
-class Times:
+class RecordedTimes:
     """How recorded attempts went, in seconds; 8 bytes each."""
 
     ttft: "array[float]" = field(default_factory=lambda: array("d"))
@@ -62,7 +62,8 @@ class Tally:
             Counter()
         )  # recorded, new, whether it differs
         self.recorded, self.again = Sums(), Sums()
-        self.times = {False: Times(), True: Times()}  # by whether the choice differs
+        # By whether the choice differs.
+        self.times = {False: RecordedTimes(), True: RecordedTimes()}
         self.kept: list[Redecided] = []
         self.kept_outcomes: dict[tuple[str, int], OutcomeLine] = {}
         self._open: dict[tuple[str, int], bool] = {}  # decisions without an outcome as yet

@@ -7,7 +7,7 @@ from math import fsum
 from radixgate.analysis.percentiles import Spread, spread_of
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.objective import Objective
-from radixgate.loadgen.simulator.simulation import Run
+from radixgate.loadgen.simulator.simulation import SimulatedRun
 
 # The first and the last tenth of the requests see a fleet that fills or drains.
 _MARGIN = 0.1
@@ -67,7 +67,7 @@ class Results:
         }
 
 
-def results_of(run: Run, objective: Objective | None = None) -> Results:
+def results_of(run: SimulatedRun, objective: Objective | None = None) -> Results:
     """Measure a run of at least one request. O(requests log requests)."""
     middle = _middle(run.jobs)
     times = Times([job.ttft_s for job in middle], [job.e2e_s for job in middle])
@@ -96,7 +96,7 @@ def results_of(run: Run, objective: Objective | None = None) -> Results:
     )
 
 
-def completion_rate(run: Run) -> float:
+def completion_rate(run: SimulatedRun) -> float:
     """Answers a second: the slope of the line that fits the count of answers over time best.
 
     So that neither the slow start, when all prompts come first, nor the last stragglers decide.

@@ -34,7 +34,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulatedRun:
     """What came of it."""
 
     jobs: Sequence[Job]  # in order of arrival, all of them ended
@@ -84,7 +84,7 @@ class Simulation:
         self._jobs: list[Job] = []
         self._open = 0  # clients with requests still to be answered
 
-    def run(self, workload: Workload) -> Run:
+    def run(self, workload: Workload) -> SimulatedRun:
         """Until everything is answered. Raises ConfigError for a request no worker can hold."""
         self._check_fits(workload)
         self._open = len(workload.clients)
@@ -96,7 +96,7 @@ class Simulation:
         self._timeline.run()
         assert all(job.ended_s >= 0 for job in self._jobs), "somebody was never answered"
         resyncs = sum(newsroom.resyncs for newsroom in self._newsrooms)
-        return Run(self._jobs, self.workers, resyncs)
+        return SimulatedRun(self._jobs, self.workers, resyncs)
 
     def _send(self, client: Client, turn: int) -> None:
         number = len(self._jobs)

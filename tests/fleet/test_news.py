@@ -1,7 +1,7 @@
 """What waits for a reader among the processes of one gateway."""
 
 from books import KEY
-from radixgate.fleet.news import MAX_WAITING_ENDS, News, Outbox, Placed, PlacementEnd, Share
+from radixgate.fleet.news import MAX_WAITING_ENDS, News, NewsBox, Placed, PlacementEnd, Share
 
 
 def placed(number: int, blocks: int = 0) -> Placed:
@@ -9,7 +9,7 @@ def placed(number: int, blocks: int = 0) -> Placed:
 
 
 def test_a_slow_reader_misses_the_oldest_placements_and_no_load() -> None:
-    box = Outbox(max_bytes=1_000)
+    box = NewsBox(max_bytes=1_000)
     for number in range(5):
         box.add(
             News([Share(1, "a", number, 0, 0)], [placed(number, 30)], [PlacementEnd(1, 9, True, 1)])
@@ -24,7 +24,7 @@ def test_a_slow_reader_misses_the_oldest_placements_and_no_load() -> None:
 
 
 def test_what_fits_exactly_is_not_missed_before_and_after_it_was_taken() -> None:
-    box = Outbox(max_bytes=2 * (8 * 30 + 128))
+    box = NewsBox(max_bytes=2 * (8 * 30 + 128))
     for first in (0, 2):
         box.place(placed(first, 30))
         box.place(placed(first + 1, 30))
@@ -35,7 +35,7 @@ def test_what_fits_exactly_is_not_missed_before_and_after_it_was_taken() -> None
 
 
 def test_one_placement_is_kept_however_long() -> None:
-    box = Outbox(max_bytes=10)
+    box = NewsBox(max_bytes=10)
     box.place(placed(1, 100))
     box.place(placed(2, 100))
     news = box.take()
@@ -44,7 +44,7 @@ def test_one_placement_is_kept_however_long() -> None:
 
 
 def test_a_slow_reader_misses_the_oldest_ends() -> None:
-    box = Outbox()
+    box = NewsBox()
     box.end(PlacementEnd(1, 1, True, None))
     later = PlacementEnd(1, 2, True, None)
     for _ in range(MAX_WAITING_ENDS):
@@ -56,7 +56,7 @@ def test_a_slow_reader_misses_the_oldest_ends() -> None:
 
 
 def test_what_waits_of_a_dead_process_is_dropped() -> None:
-    box = Outbox()
+    box = NewsBox()
     box.add(News([Share(1, "a", 3, 0, 0), Share(2, "a", 1, 0, 0)], [], []))
     box.forget(1)
     news = box.take()

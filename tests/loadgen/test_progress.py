@@ -8,14 +8,14 @@ from radixgate.loadgen.progress import (
     LineProgress,
     NoProgress,
     RequestEnd,
-    Tally,
+    RunSoFar,
     open_progress,
 )
 
 
 def test_the_tally_counts_and_averages_recent_ttfts() -> None:
     clock = FakeClock()
-    tally = Tally(10, clock)
+    tally = RunSoFar(10, clock)
     assert tally.text == "0.0 req/s  TTFT -  errors 0"
     clock.advance(2.0)
     tally.note(RequestEnd(failed=False, ttft_s=0.1))
@@ -25,7 +25,7 @@ def test_the_tally_counts_and_averages_recent_ttfts() -> None:
 
 
 def test_the_shown_ttft_is_of_the_last_fifty() -> None:
-    tally = Tally(1000, FakeClock())
+    tally = RunSoFar(1000, FakeClock())
     for seconds in [9.0] * 100 + [0.5] * 50:
         tally.note(RequestEnd(failed=False, ttft_s=seconds))
     assert "TTFT 500 ms" in tally.text

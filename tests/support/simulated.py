@@ -8,7 +8,7 @@ from radixgate.loadgen.simulator.engine_model import ENGINES, EngineModel
 from radixgate.loadgen.simulator.gateway import News
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import rule_named
-from radixgate.loadgen.simulator.simulation import Run, Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedRun, Simulation, Site
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.trace import TracedRequest
 from radixgate.loadgen.simulator.worker import SimulatedWorker
@@ -58,7 +58,7 @@ def simulate(
     seed: int = 1,
     gateways: int = 1,
     news: News | None = None,
-) -> tuple[Simulation, Run]:
+) -> tuple[Simulation, SimulatedRun]:
     site = Site(workers, kv_blocks, BLOCK, STUDY, gateways, news or News())
     simulation = Simulation(site, rule_named(policy, PolicyConfigs()), seed)
     return simulation, simulation.run(load)
