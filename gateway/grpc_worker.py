@@ -1,24 +1,19 @@
 """A worker of ours behind gRPC: who it is, what it reports, and the orders it takes."""
 
 import asyncio
-import random
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from radixgate.clock import Clock
 from radixgate.errors import ModelError, WorkerFailed, WorkerUnreachable
-from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity, WorkerState
+from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
-from radixgate.gateway.mirror_file import MirrorFile
-from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
+from radixgate.gateway.grpc_worker_parts import GrpcWorkerParts
+from radixgate.gateway.prompt_tokens import ModelEncoder, ServedModel
 from radixgate.gateway.upstream_fetch import Fetched, fetch
-from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import WorkerAddress
 from radixgate.gateway.worker_handle import OrderResult
 from radixgate.gateway.worker_watches import WorkerWatches
@@ -47,40 +42,26 @@ _CHANNEL_OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GrpcWorkerParts:
-    """What every gRPC worker of one gateway is given."""
-
-    gateway_id: str
-    fleet: Fleet
-    prompts: PromptTokenizer
-    http_pool: Callable[[str, int], UpstreamPool]  # to a worker's own HTTP server
-    timeout_s: float  # of a probe and of an order
-    clock: Clock
-    wall_clock: Callable[[], float]
-    rng: random.Random
-    mirror_file: MirrorFile
-    credentials: grpc.ChannelCredentials | None = None  # None: in the clear
-
-
 class GrpcWorker:
     """A `WorkerHandle`. Its channel connects when first used and reconnects by itself."""
 
     def __init__(self, address: WorkerAddress, parts: GrpcWorkerParts) -> None:
         self._address = address
         self._parts = parts
-        if parts.credentials is None:
+        if parts.certificates is None:
             self._channel = grpc.aio.insecure_channel(address.id, options=_CHANNEL_OPTIONS)
         else:
+            pems = parts.certificates
+            credentials = grpc.ssl_channel_credentials(pems.roots, pems.key, pems.chain)
             self._channel = grpc.aio.secure_channel(
-                address.id, parts.credentials, options=_CHANNEL_OPTIONS
+                address.id, credentials, options=_CHANNEL_OPTIONS
             )
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = health_pb2_grpc.HealthStub(self._channel)
         self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._closing: asyncio.Task[None] | None = None
-        self._reading: asyncio.Task[PromptEncoder] | None = None
+        self._reading: asyncio.Task[ModelEncoder] | None = None
         self._client = GrpcWorkerClient(
             self._attach,
             served=self._served,
@@ -129,6 +110,9 @@ class GrpcWorker:
             streams.create_task(self._attach.run())
             streams.create_task(self._watches.kv())
             streams.create_task(self._watches.load())
+
+    def close(self) -> None:
+        self._client.close()
 
     def heard(self) -> bool:
         heard, self._attach.heard = self._attach.heard, False
@@ -206,7 +190,7 @@ class GrpcWorker:
             )
         )
 
-    async def _read_encoder(self) -> PromptEncoder:
+    async def _read_encoder(self) -> ModelEncoder:
         """Goes on when a probe is given up for lack of time; a later probe finds it done."""
         if self._reading is None:
             self._reading = asyncio.create_task(self._build_encoder())
@@ -219,8 +203,10 @@ class GrpcWorker:
                 self._reading = None
         return encoder
 
-    async def _build_encoder(self) -> PromptEncoder:
-        return await self._parts.prompts.build_encoder(await self._tokenizer())
+    async def _build_encoder(self) -> ModelEncoder:
+        """Off the loop: a large vocabulary takes a third of a second. Raises ModelError."""
+        bundle = await self._tokenizer()
+        return await self._parts.prompts.off_the_loop(lambda: PromptEncoder(bundle))
 
     async def _tokenizer(self) -> bytes:
         bundle = bytearray()

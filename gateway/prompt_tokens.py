@@ -1,21 +1,43 @@
 """Prompts of our own workers' models: token ids and block ids, worked out off the event loop."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.proto.blocks import root_id
-from radixgate.proto.generation import GenerationRequest, encode_prompt
+from radixgate.proto.generation import GenerationRequest, PromptEncoder, encode_prompt
 from radixgate.proto.token_chains import TokenChains
-from radixgate.text.prompt_encoder import PromptEncoder
 
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
 # thread and back; both are encoded where they are.
 _AT_ONCE_CHARS = 256
+T = TypeVar("T")
+
+
+class ModelTokenizer(Protocol):
+    """One model's vocabulary, as far as the gateway asks for it."""
+
+    @property
+    def start_ids(self) -> Sequence[int]:
+        """What a prompt in plain text begins with."""
+        ...
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str: ...
+
+    def shown_bytes(self, token_id: int) -> bytes: ...
+
+
+class ModelEncoder(PromptEncoder, Protocol):
+    """One model's template and tokenizer. Made by who speaks to its workers: a gateway that has
+    foreign ones only loads no tokenizer library."""
+
+    @property
+    def tokenizer(self) -> ModelTokenizer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +49,7 @@ class ServedModel:
     tokenizer_hash: str
     vocab_size: int
     context_length: int
-    encoder: PromptEncoder
+    encoder: ModelEncoder
 
 
 class PromptTokenizer:
@@ -50,17 +72,16 @@ class PromptTokenizer:
         """A worker told of its model; the last word counts (a fleet is updated one by one)."""
         self._models[served.name] = served
 
-    def encoder_of(self, tokenizer_hash: str) -> PromptEncoder | None:
+    def encoder_of(self, tokenizer_hash: str) -> ModelEncoder | None:
         """The encoder that another worker has brought, with all it has seen; None: read it."""
         for served in self._models.values():
             if served.tokenizer_hash == tokenizer_hash:
                 return served.encoder
         return None
 
-    async def build_encoder(self, bundle: bytes) -> PromptEncoder:
-        """In the thread: a large vocabulary takes a third of a second. Raises ModelError."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, PromptEncoder, bundle)
+    async def off_the_loop(self, make: Callable[[], T]) -> T:
+        """In the encoding thread: what takes longer than requests can wait. Raises what it does."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, make)
 
     async def read(
         self, model: str, generation: GenerationRequest, keys: Sequence[MirrorKey]

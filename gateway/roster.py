@@ -149,7 +149,7 @@ class Roster:
             member.leaving.cancel()
         if member.identity is not None:
             self._fleet.remove(member.identity.id)
-        member.handle.client.close()
+        member.handle.close()
         self.watch.gone(worker_id)
         _log.info("worker removed", extra=fields(worker=worker_id))
 

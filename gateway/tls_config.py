@@ -3,11 +3,18 @@
 import ssl
 from dataclasses import dataclass
 
-import grpc
-
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 from radixgate.tls import client_context, pem, server_context
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcCertificates:
+    """What a grpcs:// worker is known by and shown, PEM; None: gRPC's own authorities, nothing."""
+
+    roots: bytes | None
+    key: bytes | None
+    chain: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,9 @@ class TlsConfig:
         """Raises ConfigError for files that cannot be used."""
         return client_context(self.ca_cert_paths, self.client_cert_path, self.client_key_path)
 
-    def for_grpc_workers(self) -> grpc.ChannelCredentials:
+    def for_grpc_workers(self) -> GrpcCertificates:
         """Raises ConfigError for files that cannot be read."""
         roots = b"\n".join(map(pem, self.ca_cert_paths)) or None
         key = None if self.client_key_path is None else pem(self.client_key_path)
         chain = None if self.client_cert_path is None else pem(self.client_cert_path)
-        return grpc.ssl_channel_credentials(roots, key, chain)
+        return GrpcCertificates(roots, key, chain)

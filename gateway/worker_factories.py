@@ -11,7 +11,8 @@ from radixgate.errors import RequestError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.grpc_worker import GrpcWorker, GrpcWorkerParts
+from radixgate.gateway.grpc_worker_parts import GrpcWorkerParts
+from radixgate.gateway.late_grpc_worker import LateGrpcWorker
 from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.prompt_tokens import PromptTokenizer
@@ -71,13 +72,13 @@ def worker_factories(
     tls_parts = replace(
         parts,
         http_pool=lambda host, port: http_pool(host, port, context),
-        credentials=rules.tls.for_grpc_workers(),
+        certificates=rules.tls.for_grpc_workers(),
     )
 
     def own(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
         if api_key is not None:
             raise RequestError(f"a {address.scheme}:// worker takes no api_key", param="api_key")
-        return GrpcWorker(address, tls_parts if address.scheme == "grpcs" else parts)
+        return LateGrpcWorker(address, tls_parts if address.scheme == "grpcs" else parts)
 
     def foreign(address: WorkerAddress, api_key: str | None) -> WorkerHandle:
         key = api_key or worker_api_key

@@ -62,6 +62,9 @@ class ForeignWorker:
         finally:
             self._pool.close()
 
+    def close(self) -> None:
+        self._client.close()
+
     def heard(self) -> bool:
         pool = self._client.pool
         heard, pool.heard = pool.heard, False

@@ -32,12 +32,18 @@ class WorkerHandle(WorkerProbe, Protocol):
     """Everything about one worker of the fleet; made once an address is known."""
 
     @property
-    def client(self) -> WorkerClient: ...
+    def client(self) -> WorkerClient:
+        """Of one that has answered a probe."""
+        ...
 
     async def run(self) -> None:
         """What must go on while the worker is in the fleet (streams, watches). Started when the
         worker first answers a probe, and anew when another process answers at its address;
         cancelled when it is removed. Reconnects by itself."""
+        ...
+
+    def close(self) -> None:
+        """Break off what runs there and free the connections; last."""
         ...
 
     def heard(self) -> bool:

@@ -39,7 +39,7 @@ from radixgate.worker.load_broadcast import LoadBroadcast
 from radixgate.worker.metrics import WorkerMetrics
 from radixgate.worker.model_store import StoredModel, open_model
 from radixgate.worker.open_engine import open_engine
-from radixgate.worker.server_config import ServerConfig
+from radixgate.worker.server_config import GrpcCertificates, ServerConfig
 
 ENGINE_LOOK_S = 0.5
 EXIT_ENGINE_FAILED = 1
@@ -173,11 +173,11 @@ class _Worker:
         health_pb2_grpc.add_HealthServicer_to_server(health, server)
         address = f"{self._server.host}:{self._server.grpc_port}"
         try:
-            credentials = self._server.for_grpc()
+            pems = self._server.for_grpc()
             port = (
                 server.add_insecure_port(address)
-                if credentials is None
-                else server.add_secure_port(address, credentials)
+                if pems is None
+                else server.add_secure_port(address, _credentials(pems))
             )
         except RuntimeError as exc:
             raise ConfigError(
@@ -229,3 +229,10 @@ async def _start(site: web.TCPSite, port: int) -> None:
 
 def _ports(runner: web.AppRunner) -> Sequence[int]:
     return [address[1] for address in runner.addresses]
+
+
+def _credentials(pems: GrpcCertificates) -> grpc.ServerCredentials:
+    asked = pems.client_roots is not None
+    return grpc.ssl_server_credentials(
+        [(pems.key, pems.chain)], pems.client_roots, require_client_auth=asked
+    )

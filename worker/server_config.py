@@ -3,11 +3,19 @@
 import ssl
 from dataclasses import dataclass
 
-import grpc
-
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 from radixgate.tls import pem, server_context
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcCertificates:
+    """What the gRPC server shows and asks for, PEM. As bytes: every command reads this file, and
+    gRPC is loaded for a worker only."""
+
+    key: bytes
+    chain: bytes
+    client_roots: bytes | None  # None: anybody is let in
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +65,9 @@ class ServerConfig:
             return None
         return server_context(self.ssl_certfile, self.ssl_keyfile, self.ssl_ca_certs)
 
-    def for_grpc(self) -> grpc.ServerCredentials | None:
+    def for_grpc(self) -> GrpcCertificates | None:
         """None: in the clear. Raises ConfigError for files that cannot be read."""
         if self.ssl_certfile is None or self.ssl_keyfile is None:
             return None
         roots = None if self.ssl_ca_certs is None else pem(self.ssl_ca_certs)
-        pair = pem(self.ssl_keyfile), pem(self.ssl_certfile)
-        return grpc.ssl_server_credentials([pair], roots, require_client_auth=roots is not None)
+        return GrpcCertificates(pem(self.ssl_keyfile), pem(self.ssl_certfile), roots)

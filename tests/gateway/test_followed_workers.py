@@ -57,6 +57,9 @@ class Handle:
     async def run(self) -> None:
         await asyncio.Event().wait()
 
+    def close(self) -> None:
+        self.client.close()
+
     def heard(self) -> bool:
         return False
 
