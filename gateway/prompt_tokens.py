@@ -10,7 +10,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.proto.blocks import root_id
-from radixgate.proto.generation import GenerationRequest, PromptEncoder, encode_prompt
+from radixgate.proto.generation import Encoder, GenerationRequest, encode_prompt
 from radixgate.proto.token_chains import TokenChains
 
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
@@ -32,7 +32,7 @@ class ModelTokenizer(Protocol):
     def shown_bytes(self, token_id: int) -> bytes: ...
 
 
-class ModelEncoder(PromptEncoder, Protocol):
+class ModelEncoder(Encoder, Protocol):
     """One model's template and tokenizer. Made by who speaks to its workers: a gateway that has
     foreign ones only loads no tokenizer library."""
 
