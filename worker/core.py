@@ -96,7 +96,7 @@ class EngineCore:
 
     def detach(self, sink: Sink) -> None:
         """The sink has left: its requests end, and nothing is said any more."""
-        for request in self._live.of(sink):
+        for request in self._live.leave(sink):
             self._endings.abort(request, "the receiver has left")
         self._outbox.forget(sink)
 
@@ -156,13 +156,13 @@ class EngineCore:
 
     def stats(self) -> EngineStats:
         """O(sinks)."""
-        scheduler = self._scheduler
         return self._tally.stats(
             self._memory,
-            running=len(scheduler.running),
-            waiting=scheduler.waiting_in_all,
-            queued_uncached_by_sink=scheduler.owed,
-            retractions_total=scheduler.retractions_total,
+            running=len(self._scheduler.running),
+            waiting=self._scheduler.waiting_in_all,
+            queued_uncached_by_sink=self._scheduler.owed,
+            seen_by_sink=self._live.seen,
+            retractions_total=self._scheduler.retractions_total,
         )
 
     def check(self) -> None:

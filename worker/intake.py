@@ -74,6 +74,7 @@ class Intake:
             key=self._requests,
             sink=sink,
             handle=submit.handle,
+            number=submit.number if submit.HasField("number") else None,
             sampling=sampling,
             seed=seed,
             namespace=Namespace(salt=submit.salt if submit.HasField("salt") else None),

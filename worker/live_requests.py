@@ -14,6 +14,8 @@ class LiveRequests:
     def __init__(self) -> None:
         self._by_sink: dict[Sink, dict[int, Request]] = {}
         self._by_deadline = SortedDict()  # (deadline, key) -> Request
+        # The last number of each sink that numbers its requests, until it leaves.
+        self.seen: dict[Sink, int] = {}
 
     def __iter__(self) -> Iterator[Request]:
         """A snapshot, so that the caller may end requests on the way."""
@@ -22,11 +24,15 @@ class LiveRequests:
     def find(self, sink: Sink, handle: int) -> Request | None:
         return self._by_sink.get(sink, {}).get(handle)
 
-    def of(self, sink: Sink) -> list[Request]:
+    def leave(self, sink: Sink) -> list[Request]:
+        """The sink sends nothing more; what it still has running."""
+        self.seen.pop(sink, None)
         return list(self._by_sink.get(sink, {}).values())
 
     def add(self, request: Request) -> None:
         self._by_sink.setdefault(request.sink, {})[request.handle] = request
+        if request.number is not None:
+            self.seen[request.sink] = request.number
         if request.deadline_s is not None:
             self._by_deadline[request.deadline_s, request.key] = request
 

@@ -52,6 +52,8 @@ class LoadBroadcast:
         )
         if asker is not None:
             report.queued_uncached_tokens_yours = stats.queued_uncached_by_sink.get(asker, 0)
+            if asker in stats.seen_by_sink:
+                report.seen_number = stats.seen_by_sink[asker]
         if stats.decode_step_s is not None:
             report.decode_step_s = stats.decode_step_s
         return report

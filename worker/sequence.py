@@ -30,6 +30,7 @@ class Request:
     key: int  # a running number: order of arrival, and the key of its pending blocks
     sink: Sink
     handle: int
+    number: int | None  # the gateway's for the request; None: it gave none
     sampling: SamplingParams
     seed: int
     namespace: Namespace

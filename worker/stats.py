@@ -25,6 +25,7 @@ class EngineStats:
     waiting: int  # choices that have none yet
     queued_uncached_tokens: int  # prompt tokens still to be computed
     queued_uncached_by_sink: Mapping[Sink, int]  # of those, by who asked; 0 is left out
+    seen_by_sink: Mapping[Sink, int]  # the last number of each sink that numbers its requests
     decode_step_s: float | None  # median of the last steps that decoded; None: none yet
     prefill_tokens_total: int
     prefill_busy_us_total: int  # a step's time, shared between prefill and decode by rows
@@ -101,6 +102,7 @@ class Tally:
         running: int,
         waiting: int,
         queued_uncached_by_sink: Mapping[Sink, int],
+        seen_by_sink: Mapping[Sink, int],
         retractions_total: int,
     ) -> EngineStats:
         """The frozen picture: these totals and what holds now."""
@@ -111,6 +113,7 @@ class Tally:
             waiting=waiting,
             queued_uncached_tokens=sum(queued_uncached_by_sink.values()),
             queued_uncached_by_sink=dict(queued_uncached_by_sink),
+            seen_by_sink=dict(seen_by_sink),
             decode_step_s=self.decode_step_s,
             prefill_tokens_total=self.prefill_tokens,
             prefill_busy_us_total=int(self.prefill_busy_us),

@@ -37,7 +37,7 @@ class Hello(_message.Message):
     def __init__(self, gateway_id: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class Submit(_message.Message):
-    __slots__ = ("handle", "rid", "input_ids", "prior_output_ids", "sampling", "adapter", "salt", "priority", "deadline_s", "credit", "return_text", "first_choice")
+    __slots__ = ("handle", "rid", "input_ids", "prior_output_ids", "sampling", "adapter", "salt", "priority", "deadline_s", "credit", "return_text", "first_choice", "number")
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     RID_FIELD_NUMBER: _ClassVar[int]
     INPUT_IDS_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +50,7 @@ class Submit(_message.Message):
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     RETURN_TEXT_FIELD_NUMBER: _ClassVar[int]
     FIRST_CHOICE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     handle: int
     rid: str
     input_ids: bytes
@@ -62,7 +63,8 @@ class Submit(_message.Message):
     credit: int
     return_text: bool
     first_choice: int
-    def __init__(self, handle: _Optional[int] = ..., rid: _Optional[str] = ..., input_ids: _Optional[bytes] = ..., prior_output_ids: _Optional[bytes] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., adapter: _Optional[str] = ..., salt: _Optional[str] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., credit: _Optional[int] = ..., return_text: _Optional[bool] = ..., first_choice: _Optional[int] = ...) -> None: ...
+    number: int
+    def __init__(self, handle: _Optional[int] = ..., rid: _Optional[str] = ..., input_ids: _Optional[bytes] = ..., prior_output_ids: _Optional[bytes] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., adapter: _Optional[str] = ..., salt: _Optional[str] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., credit: _Optional[int] = ..., return_text: _Optional[bool] = ..., first_choice: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "seed", "n", "max_tokens", "min_tokens", "stop", "stop_token_ids", "ignore_eos", "skip_special_tokens", "no_stop_trim", "top_logprobs", "logprob_start", "token_ids_logprob")
@@ -346,7 +348,7 @@ class WatchLoadRequest(_message.Message):
     def __init__(self, gateway_id: _Optional[str] = ...) -> None: ...
 
 class LoadReport(_message.Message):
-    __slots__ = ("running", "waiting", "queued_uncached_tokens", "queued_uncached_tokens_yours", "kv_tokens_used", "kv_tokens_evictable", "kv_tokens_total", "prefill_tokens_total", "prefill_busy_us_total", "decode_step_s", "paused", "phase", "weight_version", "instance_id")
+    __slots__ = ("running", "waiting", "queued_uncached_tokens", "queued_uncached_tokens_yours", "kv_tokens_used", "kv_tokens_evictable", "kv_tokens_total", "prefill_tokens_total", "prefill_busy_us_total", "decode_step_s", "paused", "phase", "weight_version", "instance_id", "seen_number")
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_UNCACHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -361,6 +363,7 @@ class LoadReport(_message.Message):
     PHASE_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_VERSION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_ID_FIELD_NUMBER: _ClassVar[int]
+    SEEN_NUMBER_FIELD_NUMBER: _ClassVar[int]
     running: int
     waiting: int
     queued_uncached_tokens: int
@@ -375,7 +378,8 @@ class LoadReport(_message.Message):
     phase: str
     weight_version: str
     instance_id: str
-    def __init__(self, running: _Optional[int] = ..., waiting: _Optional[int] = ..., queued_uncached_tokens: _Optional[int] = ..., queued_uncached_tokens_yours: _Optional[int] = ..., kv_tokens_used: _Optional[int] = ..., kv_tokens_evictable: _Optional[int] = ..., kv_tokens_total: _Optional[int] = ..., prefill_tokens_total: _Optional[int] = ..., prefill_busy_us_total: _Optional[int] = ..., decode_step_s: _Optional[float] = ..., paused: _Optional[bool] = ..., phase: _Optional[str] = ..., weight_version: _Optional[str] = ..., instance_id: _Optional[str] = ...) -> None: ...
+    seen_number: int
+    def __init__(self, running: _Optional[int] = ..., waiting: _Optional[int] = ..., queued_uncached_tokens: _Optional[int] = ..., queued_uncached_tokens_yours: _Optional[int] = ..., kv_tokens_used: _Optional[int] = ..., kv_tokens_evictable: _Optional[int] = ..., kv_tokens_total: _Optional[int] = ..., prefill_tokens_total: _Optional[int] = ..., prefill_busy_us_total: _Optional[int] = ..., decode_step_s: _Optional[float] = ..., paused: _Optional[bool] = ..., phase: _Optional[str] = ..., weight_version: _Optional[str] = ..., instance_id: _Optional[str] = ..., seen_number: _Optional[int] = ...) -> None: ...
 
 class FlushRequest(_message.Message):
     __slots__ = ()

@@ -13,6 +13,7 @@ class Asked(TypedDict, total=False):
     """What a request may say beside its prompt; what is left out is left out of the message."""
 
     rid: str
+    number: int
     prior: Sequence[int]
     credit: int  # PLENTY
     salt: str | None
@@ -47,6 +48,7 @@ _OF_SUBMIT = (
     "return_text",
     "first_choice",
     "rid",
+    "number",
     "credit",
     "salt",
     "adapter",
