@@ -134,6 +134,9 @@ def test_a_note_says_about_how_much_it_holds() -> None:
     noted.lease("x" * 10_010)
     small, large = noted.notes[1:3]
     assert large.size - small.size == 80_000
+    many = NotedFleet("kv_cost", names=[f"w{number}" for number in range(103)])
+    many.lease("x" * 10)
+    assert many.notes[1].size - small.size == 100 * 300
 
 
 def test_lines_are_read_as_written() -> None:

@@ -100,6 +100,12 @@ def test_costs_that_hardly_differ_are_decided_by_requests() -> None:
     assert policy().choose(PROMPT, fleet).index == 1
 
 
+def test_among_equals_the_reason_is_that_of_the_one_that_has_most() -> None:
+    fleet = columns(3, cached=[0, 10, 5], requests=[0, 1, 1])
+    choice = policy(kv_cost_stall_weight=0.0, kv_cost_crowd_weight=0.0).choose(PROMPT, fleet)
+    assert (choice.index, choice.branch) == (0, "hit")
+
+
 def test_a_session_does_not_move_for_little() -> None:
     chooser = policy()
     request = RouteRequest(1_000, session="s")
