@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 
 from radixgate.clock import Clock
 from radixgate.configs.declare import knob
@@ -15,6 +16,7 @@ from radixgate.fleet.journal import FollowedLease, Journal
 from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
+from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.ready_workers import ReadyWorkers
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
@@ -79,6 +81,7 @@ class Fleet:
         self.journal: Journal | None = None  # None: nobody wants to know
         self.make_shared = SharedMirror.of
         self._ready: dict[str, ReadyWorkers] = {}  # by model; made when first asked for
+        self._numbers = count(1)  # of leases
 
     # ------------------------------------------------------------ who is there
 
@@ -88,9 +91,9 @@ class Fleet:
         key = identity.mirror
         shared = self._mirrors.get(key)
         if shared is None:
-            shared = self.make_shared(key, self._clock, self._config.mirror)
-            self._mirrors[key] = shared
-        record = self._records[identity.id] = WorkerRecord(identity, shared)
+            shared = self._mirrors[key] = self.make_shared(key, self._clock, self._config.mirror)
+        record = WorkerRecord(identity, shared, OwnQueue(self._numbers))
+        self._records[identity.id] = record
         self._models.join(identity.model)
         record.enter_mirror()
 
@@ -151,9 +154,7 @@ class Fleet:
         record = self._records.get(worker_id)
         if record is None:
             return
-        record.report = report
-        record.reported_at = now = self._clock.now()
-        record.speed.add(report, now)
+        record.hear(report, now := self._clock.now())
         ready = self._ready.get(record.identity.model)
         if ready is not None:
             ready.heard(worker_id, now)
@@ -240,8 +241,7 @@ class Fleet:
     def check(self) -> None:
         """Assert that counts are possible and mirrors consistent. O(everything)."""
         for record in self._records.values():
-            assert record.in_flight >= 0
-            assert record.tokens_in_flight >= record.uncached_tokens_in_flight >= 0
+            record.check()
             assert self._mirrors[record.identity.mirror] is record.shared
         for ready in self._ready.values():
             ready.check()

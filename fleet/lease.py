@@ -44,6 +44,7 @@ class Lease:
         "_stake",
         "_uncached_tokens",
         "choice",
+        "number",
         "predicted_cached_tokens",
         "predicted_ttft_s",
         "worker",
@@ -72,13 +73,16 @@ class Lease:
         counts, place = record.counts, record.place
         counts.requests[place] += 1
         counts.uncached[place] += self._uncached_tokens
+        # Rises from lease to lease; the worker tells up to which it has seen them.
+        self.number = record.own.enter(self._uncached_tokens)
         record.tokens_in_flight += tokens
 
     def first_output(self) -> None:
         """The prompt is computed: its tokens queue no more. Later calls do nothing."""
         if self._uncached_tokens is None:
             return
-        self._record.counts.uncached[self._record.place] -= self._uncached_tokens
+        record = self._record
+        record.counts.uncached[record.place] -= record.own.leave(self.number, self._uncached_tokens)
         self._uncached_tokens = None
         if self._placement is not None:
             self._mirror.answered(self._placement)
@@ -91,7 +95,7 @@ class Lease:
         record, uncached = self._record, self._uncached_tokens
         counts, place = record.counts, record.place
         if uncached is not None:
-            counts.uncached[place] -= uncached
+            counts.uncached[place] -= record.own.leave(self.number, uncached)
             self._uncached_tokens = None
         counts.requests[place] -= 1
         record.tokens_in_flight -= self._stake.prompt_tokens

@@ -33,6 +33,8 @@ class LoadReport:
     phase: str = "serving"
     weight_version: str = ""
     instance_id: str = ""
+    # Of our leases those up to this number are in its figures; None: it does not tell.
+    seen_number: int | None = None
 
 
 def report_from_pb(message: pb.LoadReport) -> LoadReport:
@@ -52,6 +54,7 @@ def report_from_pb(message: pb.LoadReport) -> LoadReport:
         phase=message.phase,
         weight_version=message.weight_version,
         instance_id=message.instance_id,
+        seen_number=message.seen_number if message.HasField("seen_number") else None,
     )
 
 

@@ -21,10 +21,6 @@ class ReadyWorkers:
         mirrors = {id(record.shared): record.shared for record in records}
         self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
         self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
-        self.in_flight = InFlight(
-            [record.in_flight for record in records],
-            [record.uncached_tokens_in_flight for record in records],
-        )
         # Of the workers in their mirror's column, where all have one mirror.
         self._mirror_places: Sequence[int] = ()
         self._generation = -1
@@ -39,6 +35,10 @@ class ReadyWorkers:
         self._oldest = float("inf")
         for place in range(len(records)):
             self._enter(place, now)
+        self.in_flight = InFlight(
+            [record.in_flight for record in records],
+            [record.uncached_tokens_in_flight for record in records],
+        )
 
     def __len__(self) -> int:
         return len(self.records)
@@ -88,6 +88,7 @@ class ReadyWorkers:
         record = self.records[place]
         report = record.fresh_report(now)
         if report is None:
+            record.forget_report()
             self.running[place] = self.waiting[place] = None
             self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
             return

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from radixgate.clock import Clock
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
+from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.recent_prompts import RecentPrompts
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
@@ -52,7 +53,7 @@ class InFlight:
 
     def __init__(self, requests: list[int], uncached: list[int]) -> None:
         self.requests = requests
-        self.uncached = uncached  # prompt tokens that are computed before the first output
+        self.uncached = uncached  # prompt tokens still to be computed, as far as we know
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +62,7 @@ class WorkerRecord:
 
     identity: WorkerIdentity
     shared: SharedMirror
+    own: OwnQueue
     state: WorkerState = WorkerState.JOINING
     # Its counts stand at this place of these columns: its own, or those of the ready workers.
     counts: InFlight = field(default_factory=lambda: InFlight([0], [0]))
@@ -82,7 +84,7 @@ class WorkerRecord:
 
     @property
     def uncached_tokens_in_flight(self) -> int:
-        """Of their prompt tokens, what is computed before the first output."""
+        """Of their prompt tokens, what is still to be computed, as far as we know."""
         return self.counts.uncached[self.place]
 
     def move(self, counts: InFlight, place: int) -> None:
@@ -92,6 +94,17 @@ class WorkerRecord:
             self.uncached_tokens_in_flight,
         )
         self.counts, self.place = counts, place
+
+    def hear(self, report: LoadReport, now: float) -> None:
+        """Its last report. O(1) on average."""
+        self.report, self.reported_at = report, now
+        self.speed.add(report, now)
+        left = report.queued_uncached_tokens_yours
+        self.counts.uncached[self.place] -= self.own.hear(report.seen_number, left)
+
+    def forget_report(self) -> None:
+        """It is too old: our leases count whole again."""
+        self.counts.uncached[self.place] -= self.own.hear(None, 0)
 
     def enter_mirror(self) -> None:
         """Cold, also if it was there before."""
@@ -105,6 +118,13 @@ class WorkerRecord:
     def fresh_report(self, now: float) -> LoadReport | None:
         """The last report; None once it is older than two seconds."""
         return self.report if now - self.reported_at <= REPORT_MAX_AGE_S else None
+
+    def check(self) -> None:
+        """Assert that its counts are possible. O(leases that no report has seen)."""
+        assert self.in_flight >= 0
+        assert self.tokens_in_flight >= self.uncached_tokens_in_flight >= 0
+        assert self.uncached_tokens_in_flight == self.own.tokens + self.siblings_uncached_tokens
+        self.own.check()
 
     def view(self, now: float) -> "WorkerView":
         """As others may see it."""

@@ -120,9 +120,10 @@ class Attempt(Protocol):
 class WorkerClient(Protocol):
     """The way to one worker, whatever it speaks."""
 
-    def start(self, request: FrontRequest, downstream: Downstream) -> Attempt:
-        """Begin an attempt. Raises nothing: failures arrive as callbacks, and no callback comes
-        before this has returned."""
+    def start(self, request: FrontRequest, downstream: Downstream, number: int) -> Attempt:
+        """Begin an attempt. `number` rises from lease to lease: a worker of ours tells up to which
+        its load reports count them. Raises nothing: failures arrive as callbacks, and no callback
+        comes before this has returned."""
         ...
 
     def close(self) -> None:

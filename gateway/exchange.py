@@ -225,7 +225,7 @@ class Exchange:
                 self._answer.held = None
             core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
             self._answer.asked(lease, self._be_patient(core.patience.first_byte_s))
-            self._attempt = core.clients[worker_id].start(request, self)
+            self._attempt = core.clients[worker_id].start(request, self, lease.number)
         except RadixgateError as error:
             self._no_worker(error)
             return

@@ -60,9 +60,11 @@ class GrpcAttempt:
         self._paused = False
         self._cancelled = False
 
-    def begin(self, new_rid: Callable[[], str]) -> None:
+    def begin(self, new_rid: Callable[[], str], number: int) -> None:
         """Raises WorkerFailed if the worker is not attached."""
         wanted = self._progress.submits(new_rid)
+        for _, _, submit in wanted:
+            submit.number = number
         handles = self._stream.submit([submit for _, _, submit in wanted], self)
         for handle, (prompt, rid, submit) in zip(handles, wanted, strict=True):
             prior = len(submit.prior_output_ids) // 4

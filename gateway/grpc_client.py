@@ -34,7 +34,7 @@ class GrpcWorkerClient:
         self._live: dict[GrpcAttempt, Downstream] = {}
         self._closed = False
 
-    def start(self, request: FrontRequest, downstream: Downstream) -> Attempt:
+    def start(self, request: FrontRequest, downstream: Downstream, number: int) -> Attempt:
         progress, generation = request.progress, request.generation
         assert progress is not None
         assert generation is not None
@@ -53,7 +53,7 @@ class GrpcWorkerClient:
         try:
             if self._closed:
                 raise WorkerFailed("the worker was removed")
-            attempt.begin(self._new_rid)
+            attempt.begin(self._new_rid, number)
         except WorkerFailed as error:
             # No callback may come before this returns.
             asyncio.get_running_loop().call_soon(attempt.on_lost, error)

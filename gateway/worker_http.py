@@ -46,7 +46,7 @@ class HttpWorkerClient:
         # A head that comes again is the same list. By its id, which is its own while it is kept.
         self._seen: dict[int, tuple[Headers, Headers, _MakeReader | None]] = {}
 
-    def start(self, request: FrontRequest, downstream: Downstream) -> "HttpAttempt":
+    def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
         self._running.add(attempt)
         attempt.begin()

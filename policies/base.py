@@ -36,7 +36,9 @@ class Candidates(msgspec.Struct, frozen=True):
 
     ids: Sequence[str]
     requests_in_flight: Sequence[int]  # dispatched by this gateway, not ended
-    uncached_tokens_in_flight: Sequence[int]  # of those, prompt tokens before their first output
+    # Of those, prompt tokens still to be computed: until their first output, or until the worker
+    # tells how much is left of those that it has seen.
+    uncached_tokens_in_flight: Sequence[int]
     running: Sequence[int | None]  # from the last report
     waiting: Sequence[int | None]
     queued_uncached_tokens: Sequence[int | None]

@@ -39,7 +39,7 @@ class KvCostConfig:
     """The weights of the terms. The defaults are those of the tables in docs/performance.md."""
 
     kv_cost_stall_weight: float = knob(
-        0.5,
+        0.3,
         help="kv_cost: a second of prefill counts so much more for each request in flight at a "
         "worker, on the fleet's average",
     )

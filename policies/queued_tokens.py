@@ -6,10 +6,7 @@ from radixgate.policies.base import Candidates
 
 
 def queued_tokens(candidates: Candidates) -> Sequence[int]:
-    """Of each candidate: our own, which we know at once, and what it reports of other gateways.
-
-    Our own count until their first output, though a part of them may be computed by then.
-    """
+    """Of each candidate: our own, which we know at once, and what it reports of other gateways."""
     if not any(candidates.queued_elsewhere):
         return candidates.uncached_tokens_in_flight
     return [

@@ -102,6 +102,7 @@ class SimulatedGateway:
         """Choose a worker for the job and submit it there."""
         lease = self.fleet.lease(ask_of(job, self._key))
         self._leases[job.number] = lease
+        job.lease = lease.number
         self._workers[lease.worker.id].submit(job)
 
     def first_output(self, job: Job) -> None:

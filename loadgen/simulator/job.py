@@ -17,6 +17,7 @@ class Job:
     on_first: Callable[["Job"], None]
     on_end: Callable[["Job"], None]
     gateway: int = 0
+    lease: int = 0  # the gateway's number for it
     worker: int = -1  # -1: nobody has it yet
     owed: int = 0  # prompt tokens still to be computed
     cached_tokens: int = 0  # known once it runs

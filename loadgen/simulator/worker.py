@@ -44,6 +44,7 @@ class SimulatedWorker:
         self._waiting: deque[Job] = deque()
         self._prefilling: deque[Job] = deque()
         self._owed_to: Counter[int] = Counter()  # the same by gateway
+        self._seen: dict[int, int] = {}  # by gateway, the last of its leases
         self._context_tokens = 0
         self._decode_steps = 0
         # (the decode step that gives its last token, its number, job)
@@ -65,6 +66,7 @@ class SimulatedWorker:
     def submit(self, job: Job) -> None:
         """Take a job; if nothing runs, its first step begins now."""
         job.worker = self.number
+        self._seen[job.gateway] = job.lease
         self._owe(job, job.request.input_tokens - self._cached_tokens(job))
         self._waiting.append(job)
         self.on_events([Pending(job.number, ROOT, job.request.ids)])
@@ -93,6 +95,7 @@ class SimulatedWorker:
             prefill_busy_us_total=int(self._prefill_busy_s * 1e6),
             decode_step_s=self._decode_step_s,
             instance_id=str(self.number),
+            seen_number=self._seen.get(gateway),
         )
 
     def check(self) -> None:

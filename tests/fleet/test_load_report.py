@@ -23,6 +23,7 @@ def test_a_report_is_read_field_by_field() -> None:
         phase="draining",
         weight_version="v2",
         instance_id="i",
+        seen_number=12,
     )
     read = report_from_pb(message)
     assert (read.running, read.waiting) == (1, 2)
@@ -31,11 +32,12 @@ def test_a_report_is_read_field_by_field() -> None:
     assert (read.prefill_tokens_total, read.prefill_busy_us_total) == (8, 9)
     assert (read.paused, read.phase) == (True, "draining")
     assert (read.weight_version, read.instance_id) == ("v2", "i")
-    assert read.decode_step_s == 0.0
+    assert (read.decode_step_s, read.seen_number) == (0.0, 12)
 
 
 def test_what_is_absent_is_none() -> None:
-    assert report_from_pb(pb.LoadReport()).decode_step_s is None
+    read = report_from_pb(pb.LoadReport())
+    assert (read.decode_step_s, read.seen_number) == (None, None)
 
 
 def busy(seconds: float, tokens: int) -> LoadReport:

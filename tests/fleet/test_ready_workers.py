@@ -1,6 +1,7 @@
 """The columns of reports are what the records say, whenever they are read."""
 
 from dataclasses import dataclass, field
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from books import IDLE, identity, report
 from clocks import FakeClock
 from radixgate.fleet.load_report import LoadReport
+from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.ready_workers import ReadyWorkers
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig
@@ -17,7 +19,7 @@ from radixgate.radix_mirror.mirror import MirrorConfig
 def records(*names: str) -> list[WorkerRecord]:
     made = [identity(name) for name in names]
     shared = SharedMirror.of(made[0].mirror, FakeClock(), MirrorConfig())
-    return [WorkerRecord(one, shared) for one in made]
+    return [WorkerRecord(one, shared, OwnQueue(count(1))) for one in made]
 
 
 @dataclass(slots=True)

@@ -149,3 +149,13 @@ def test_a_report_does_not_count_a_sibling_s_tokens_again() -> None:
         )
     )
     assert queues["a"] == (100, 70)
+
+
+def test_a_sibling_is_told_what_is_left_of_a_prompt_and_not_the_whole() -> None:
+    pair = Pair()
+    number = pair.one.lease("x" * 1_000).number
+    told = replace(IDLE, seen_number=number, queued_uncached_tokens_yours=300)
+    pair.one.fleet.report_load("a", told)
+    pair.one.lease("y" * 200)
+    pair.tell()
+    assert pair.two.counts("a") == (2, 1_200, 500)

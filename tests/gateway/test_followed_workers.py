@@ -34,7 +34,7 @@ FIRST = replace(identity(WORKER), url=URL)
 class Client:
     closed = False
 
-    def start(self, request: FrontRequest, downstream: Downstream) -> Attempt:
+    def start(self, request: FrontRequest, downstream: Downstream, number: int) -> Attempt:
         raise NotImplementedError
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from attached_worker import AttachedWorker, settle
-from grpc_attempts import CHAT, CONTEXT, Recorder, begin, go_on
+from grpc_attempts import CHAT, CONTEXT, LEASE, Recorder, begin, go_on
 from items import item
 from radixgate.errors import WorkerFailed, WorkerRefused
 from radixgate.gateway.abort_order import AbortOrder
@@ -32,6 +32,13 @@ async def test_a_whole_answer_has_its_length_and_counts() -> None:
         assert json.loads(heard.body)["choices"][0]["message"]["content"] == "Hey"
         assert heard.counts == AnswerCounts(prompt=9, cached=4, completion=2)
         assert worker.stream.in_flight == 0
+
+
+async def test_all_that_one_lease_submits_has_its_number() -> None:
+    async with AttachedWorker() as worker:
+        _, _, submits = begin(worker, "completion", {"prompt": ["a", "b"]}, prompts=2)
+        assert [submit.number for submit in submits] == [LEASE, LEASE]
+        assert submits[0].handle != submits[1].handle
 
 
 async def test_a_streams_head_goes_out_with_its_first_item() -> None:

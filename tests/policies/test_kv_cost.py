@@ -66,8 +66,8 @@ def test_a_cold_prompt_avoids_a_crowd_and_a_warm_one_bears_it() -> None:
     assert policy().choose(PROMPT, columns(2, requests=crowded, uncached=[0, 200])).index == 1
     assert policy().choose(PROMPT, columns(2, requests=crowded, cached=[900, 0])).index == 0
     weighed = costs(columns(2, requests=crowded))
-    assert weighed == pytest.approx([1 + 0.5 * 9 + 2 * 3 / 13, 1 + 0.5 * 9])
-    assert costs(columns(2, requests=crowded), kv_cost_crowd_weight=0.0) == [5.5, 5.5]
+    assert weighed == pytest.approx([1 + 0.3 * 9 + 2 * 3 / 13, 1 + 0.3 * 9])
+    assert costs(columns(2, requests=crowded), kv_cost_crowd_weight=0.0) == pytest.approx([3.7] * 2)
 
 
 @pytest.mark.parametrize(

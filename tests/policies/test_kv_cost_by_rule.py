@@ -48,7 +48,7 @@ def cost(one: Seen, fleet: list[Seen]) -> float:
     known = [worker.speed for worker in fleet if worker.speed]
     speed = one.speed or (statistics.median(known) if known else 1_000.0)
     n_i, n = one.in_flight, statistics.mean(worker.in_flight for worker in fleet)
-    weight = 1 + 0.5 * min(n, 4 * n_i) + 2 * max(0, n_i - n) / (n + 4)
+    weight = 1 + 0.3 * min(n, 4 * n_i) + 2 * max(0, n_i - n) / (n + 4)
     crowd = 20_000 * max(0, n_i - n - max(16, 6 * math.sqrt(n)))
     queued = one.uncached + (one.elsewhere or 0)
     pressure = 5 * max(0, (one.kv_share or 0) - 0.9) * 10

@@ -58,7 +58,7 @@ IDLE = LoadReport(
 )
 
 
-def report(**of: int) -> LoadReport:
+def report(**of: int | None) -> LoadReport:
     """An idle worker's report, but for what is given."""
     return replace(IDLE, **of)  # type: ignore[arg-type]
 

@@ -57,6 +57,7 @@ class Recorder:
         return self.ended or self.failure is not None
 
 
+LEASE = 5  # the number of its lease
 CONTEXT = AnswerContext("r1", "toy", 0, lambda token: bytes([token]))
 
 
@@ -89,7 +90,7 @@ def go_on(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker.stream, "submit", submit)
-        attempt.begin(iter("abcdef").__next__)
+        attempt.begin(iter("abcdef").__next__, LEASE)
     return attempt, recorder, submitted
 
 

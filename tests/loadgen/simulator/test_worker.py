@@ -75,6 +75,17 @@ def test_it_reports_what_it_does() -> None:
     assert (report.kv_tokens_used, report.kv_tokens_evictable) == (0, 1_024)
 
 
+def test_it_reports_up_to_which_lease_of_a_gateway_it_has_been_sent_jobs() -> None:
+    alone = Alone()
+    assert alone.worker.load_report(0).seen_number is None
+    alone.send(request(4_000)).lease = 7
+    late = alone.send(request(4_000, first=100), at_s=0.1)
+    late.lease, late.gateway = 3, 1
+    alone.run()
+    seen = [alone.worker.load_report(gateway).seen_number for gateway in (0, 1, 2)]
+    assert seen == [7, 3, None]
+
+
 def test_its_speed_is_that_of_its_steps() -> None:
     alone = Alone()
     alone.send(request(4_096))
