@@ -2,9 +2,10 @@
 
 import pytest
 
-from books import Books
-from radixgate.fleet.fleet import Outcome
+from books import MODEL, Books, identity
+from radixgate.fleet.fleet import Ask, Lease, MirrorKey, Outcome, WorkerState
 from radixgate.fleet.worker_record import Drift
+from radixgate.proto.blocks import byte_chain
 
 
 def test_counts_are_entered_and_left_in_two_steps() -> None:
@@ -112,3 +113,30 @@ def test_a_lease_outlives_the_whole_model() -> None:
     lease.first_output()
     lease.close(Outcome.OK, cached_tokens=0)
     assert books.fleet.workers() == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        pytest.param(320, 639, id="half-may-be-rounding"),
+        pytest.param(319, 0, id="under-half-so-what-was-used-before-is-gone"),
+    ],
+)
+def test_a_reply_in_tokens_corrects_what_is_believed_in_bytes(told: int, left: int) -> None:
+    key = MirrorKey(MODEL, "bytes", 0)
+    books = Books()
+    books.fleet.admit(identity("a", key=key, reports_kv=False))
+    books.fleet.set_state("a", WorkerState.READY)
+
+    def lease(letter: bytes) -> Lease:
+        books.clock.advance(1.0)
+        return books.fleet.lease(Ask(MODEL, 640, {key: byte_chain(1, letter * 2_560)}))
+
+    for letter in (b"o", b"x"):
+        answered = lease(letter)
+        answered.first_output()
+        answered.close(Outcome.OK, 0)
+    again = lease(b"x")
+    assert again.predicted_cached_tokens == 639
+    again.close(Outcome.OK, told)
+    assert lease(b"o").predicted_cached_tokens == left
