@@ -17,7 +17,7 @@ from radixgate.gateway.experiments.plan import Plan
 from radixgate.gateway.experiments.record_file import InThread, RecordFile
 from radixgate.gateway.experiments.shadow import Shadow
 from radixgate.gateway.experiments.site import LiveStage, Site
-from radixgate.gateway.experiments.split import Buckets, Split, SplitPolicy, pool_of
+from radixgate.gateway.experiments.split import Bucketing, Split, SplitPolicy, pool_of
 from radixgate.gateway.experiments.switchback import Switchback
 from radixgate.gateway.experiments.units import UNITS
 from radixgate.policies.base import Policy
@@ -75,7 +75,7 @@ class Beginnings:
 
     def _split(self, logbook: Logbook, config: LiveExperimentConfig) -> Plan:
         declared = logbook.declaration
-        buckets = Buckets(logbook.salt, config.part, UNITS[config.unit])
+        buckets = Bucketing(logbook.salt, config.part, UNITS[config.unit])
         arm_b = self._site.arms.make(declared.arms[1]).policy
         policies = [self._policy_a(config, declared), arm_b]
         policy = SplitPolicy(policies, buckets, declared.workers_b)

@@ -33,7 +33,7 @@ class _Opinion:
 
 
 @dataclass(slots=True)
-class Tally:
+class ShadowSums:
     """Sums over all decisions."""
 
     decisions: int = 0
@@ -62,7 +62,7 @@ class Shadow:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        self.tally = Tally()
+        self.tally = ShadowSums()
         self.logbook = logbook
         self._share = logbook.declaration.share_b or 1.0
         self._unit_of = unit_of

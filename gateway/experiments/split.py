@@ -16,7 +16,7 @@ from radixgate.gateway.experiments.watched_request import Label
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 
 
-class Buckets:
+class Bucketing:
     """Who is B's. Sticky for as long as the salt is kept."""
 
     def __init__(self, salt: bytes, share: float, unit_of: UnitOf) -> None:
@@ -38,7 +38,7 @@ class SplitPolicy:
     is ready is placed by the other: a request comes before the experiment.
     """
 
-    def __init__(self, arms: Sequence[Policy], buckets: Buckets, pool: Collection[str]) -> None:
+    def __init__(self, arms: Sequence[Policy], buckets: Bucketing, pool: Collection[str]) -> None:
         """`pool`: the workers of B; empty: the arms share the fleet."""
         self._arms = tuple(arms)
         self._buckets = buckets
@@ -64,7 +64,9 @@ class Split:
     block = -1
     switches: Switches | None = None
 
-    def __init__(self, buckets: Buckets, pool: Sequence[str], install: Callable[[], None]) -> None:
+    def __init__(
+        self, buckets: Bucketing, pool: Sequence[str], install: Callable[[], None]
+    ) -> None:
         """`install` makes the split policy the live one."""
         self._buckets = buckets
         self._pool = pool

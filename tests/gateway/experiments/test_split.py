@@ -9,14 +9,14 @@ from books import Books
 from columns import columns
 from experiment_parts import question
 from radixgate.fleet.fleet import Outcome
-from radixgate.gateway.experiments.split import Buckets, SplitPolicy, pool_of
+from radixgate.gateway.experiments.split import Bucketing, SplitPolicy, pool_of
 from radixgate.gateway.experiments.units import session_of, tenant_of
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.round_robin import RoundRobin
 
 
-def buckets(share: float = 0.5, salt: bytes = b"salt") -> Buckets:
-    return Buckets(salt, share, session_of)
+def buckets(share: float = 0.5, salt: bytes = b"salt") -> Bucketing:
+    return Bucketing(salt, share, session_of)
 
 
 def split(pool: tuple[str, ...] = ("c",), share: float = 0.5) -> SplitPolicy:
@@ -46,7 +46,7 @@ def test_a_session_stays_and_the_share_is_kept() -> None:
 
 def test_who_names_no_unit_is_as() -> None:
     assert buckets(0.99).arm_of(request(None)) == 0
-    assert Buckets(b"", 0.99, tenant_of).arm_of(question("s")) == 0
+    assert Bucketing(b"", 0.99, tenant_of).arm_of(question("s")) == 0
 
 
 def test_sessions_of_two_tenants_are_two() -> None:
