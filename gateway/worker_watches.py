@@ -9,6 +9,7 @@ import grpc
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.load_report import report_from_pb
+from radixgate.gateway.attach import RECONNECT_FIRST_S, RECONNECT_MOST_S
 from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
@@ -16,8 +17,6 @@ from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.kv_wire import update_from_pb
 from radixgate.radix_mirror.feed import KvFeed
 
-RECONNECT_FIRST_S = 0.1
-RECONNECT_MOST_S = 1.0
 _log = logging.getLogger(__name__)
 
 
