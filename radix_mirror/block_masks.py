@@ -1,7 +1,9 @@
 """Which workers hold a block: a bit mask per block id, the mirror's one table."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import overload
+
+from radixgate.radix_mirror.pieces import Pieces
 
 
 class BlockMasks:
@@ -11,10 +13,12 @@ class BlockMasks:
     compares identities before it compares masks.
     """
 
-    __slots__ = ("_masks",)
+    __slots__ = ("_masks", "_pieces")
 
-    def __init__(self) -> None:
+    def __init__(self, pieces: Pieces) -> None:
+        """`pieces` are told of each change."""
         self._masks: dict[int, int] = {}
+        self._pieces = pieces
 
     def __len__(self) -> int:
         return len(self._masks)
@@ -27,6 +31,11 @@ class BlockMasks:
         return self._masks.get(block, default)
 
     @property
+    def entries(self) -> Sized:
+        """What it holds, to be counted, or asked whether there is any, without a Python frame."""
+        return self._masks
+
+    @property
     def lookup(self) -> Callable[[int, int], int]:
         """`get` without a Python frame, for the walk along a prompt."""
         return self._masks.get
@@ -37,6 +46,7 @@ class BlockMasks:
         fresh = dict.fromkeys(ids, bit)
         if masks.keys().isdisjoint(fresh):
             masks.update(fresh)
+            self._pieces.touch(bit, fresh)
             return list(fresh)
         get = masks.get
         old, new = 0, bit
@@ -52,6 +62,7 @@ class BlockMasks:
                     old, new = mask, mask | bit
                 masks[block] = new
             added.append(block)
+        self._pieces.touch(bit, added)
         return added
 
     def drop(self, bit: int, ids: Iterable[int]) -> list[int]:
@@ -71,6 +82,7 @@ class BlockMasks:
             else:
                 del masks[block]
             dropped.append(block)
+        self._pieces.touch(bit, dropped)
         return dropped
 
     def purge(self, bit: int) -> None:

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 # Measured with benchmarks/mirror.py, table and object overhead included; blocks by kind.
 REPORTED_BYTES = 90
-CLAIMED_BYTES = 150
+CLAIMED_BYTES = 90
 APPROXIMATE_BYTES = 170
+# A block of the pieces of earlier walks.
+REMEMBERED_BYTES = 125
 # Of one prompt that is expected, besides its blocks: the claim, its deadline, its list of blocks.
-CLAIM_BYTES = 400
+CLAIM_BYTES = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class MirrorWeight:
     claimed: int  # blocks that were sent and not reported yet
     claims: int  # prompts of those
     approximate: int  # blocks believed of workers that report nothing
+    remembered: int = 0  # blocks of earlier walks
 
     @property
     def bytes(self) -> int:
@@ -26,4 +29,5 @@ class MirrorWeight:
             + self.claimed * CLAIMED_BYTES
             + self.claims * CLAIM_BYTES
             + self.approximate * APPROXIMATE_BYTES
+            + self.remembered * REMEMBERED_BYTES
         )

@@ -2,10 +2,10 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 
-from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.pieces import Pieces
 
 
 @dataclass(slots=True, eq=False)
@@ -14,115 +14,205 @@ class Claim:
 
     bit: int
     serial: int
-    ids: Sequence[int]  # empty once released
+    ids: Sequence[int]  # of the prompt; empty once released
+    start: int | None  # `ids` begin with a prompt's first block, and are claimed from here on
+    runs: "set[_Run]"  # of its blocks, those that it still claims
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """Blocks that have always been claimed together, so that they are counted once; never empty."""
+
+    ids: list[int]
+    mask: int  # the workers for which it is claimed
+    claims: dict[int, set[Claim]]  # by bit; none is empty
 
 
 class Claims:
-    """How many live claims stand behind each block of each worker.
+    """Which live claims stand behind each block of each worker.
 
-    A block that the worker reports as stored is no claim any more, whoever claimed it. The bits of
-    claimed blocks are set in `masks`.
+    A block that the worker reports as stored is no claim any more, whoever claimed it. Blocks are
+    counted by runs: a prompt's new blocks are one until another prompt, or a report, parts them.
     """
 
-    def __init__(self, masks: BlockMasks) -> None:
-        self._masks = masks
-        # bit -> block -> serial of the first claim since the last confirmation. None is empty: a
-        # table that was large stays large, and 256 of them are more than a processor's cache.
-        self._blocks: dict[int, dict[int, int]] = {}
-        # bit -> block -> live claims besides one; none of zero
-        self._others: dict[int, Counter[int]] = {}
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._run_of: dict[int, _Run] = {}  # by block
+        self._counts: dict[int, int] = {}  # bit -> claimed blocks; none of zero
         self._serial = 0
-        self._total = 0
 
     def __len__(self) -> int:
-        """Claimed blocks of all workers."""
-        return self._total
+        """Claimed blocks, for whichever worker."""
+        return len(self._run_of)
 
     def count(self, bit: int) -> int:
         """Claimed blocks of one worker."""
-        return len(self._blocks.get(bit, ()))
+        return self._counts.get(bit, 0)
 
-    def any_of(self, bit: int, ids: Sequence[int]) -> bool:
-        """Whether a block of these is claimed for the worker. O(blocks), 20 ns each."""
-        blocks = self._blocks.get(bit)
-        return blocks is not None and not blocks.keys().isdisjoint(ids)
+    @property
+    def entries(self) -> Sized:
+        """As that of `BlockMasks`."""
+        return self._run_of
 
-    def make(self, bit: int, ids: Sequence[int]) -> Claim:
-        """Count these blocks for the worker at once. O(blocks), 0.2 us each."""
+    def lookup(self, block: int, default: int) -> int:
+        """The mask of workers for which it is claimed."""
+        run = self._run_of.get(block)
+        return run.mask if run else default
+
+    def make(
+        self, bit: int, missing: list[int], prompt: Sequence[int] = (), start: int | None = None
+    ) -> Claim:
+        """Count the missing blocks for the worker at once. O(new blocks), 60 ns each.
+
+        `prompt`: the whole one, of which nothing before the depth `start` is missing; None: it is
+        not known where in a prompt the blocks lie.
+        """
         self._serial += 1
-        blocks = self._blocks.get(bit)
-        fresh: dict[int, int]
-        if blocks is None:
-            fresh = dict.fromkeys(ids, self._serial)
-            if fresh:
-                self._blocks[bit] = fresh
-        elif blocks.keys().isdisjoint(ids):
-            fresh = dict.fromkeys(ids, self._serial)
-            blocks.update(fresh)
+        claim = Claim(bit, self._serial, missing if start is None else prompt, start, set())
+        if not self._run_of or self._run_of.keys().isdisjoint(missing):
+            self._begin(claim, missing)
         else:
-            fresh = dict.fromkeys((block for block in ids if block not in blocks), self._serial)
-            self._others.setdefault(bit, Counter()).update(b for b in ids if b in blocks)
-            blocks.update(fresh)
-        self._masks.add(bit, fresh)
-        self._total += len(fresh)
-        return Claim(bit, self._serial, ids)
+            self._join(claim, missing)
+        self._touch(claim)
+        return claim
 
     def release(self, claim: Claim) -> None:
-        """Withdraw a claim; what others claim stays. Twice is harmless."""
-        blocks = self._blocks.get(claim.bit, {})
-        others = self._others.get(claim.bit, Counter())
-        gone = []
-        for block in claim.ids:
-            first = blocks.get(block)
-            # An entry younger than the claim began after a confirmation had ended this one's share.
-            if first is None or claim.serial < first:
-                continue
-            left = others.pop(block, 0)
-            if not left:
-                del blocks[block]
-                gone.append(block)
-            elif left > 1:
-                others[block] = left - 1
-        if gone and not blocks:
-            del self._blocks[claim.bit]
-        self._masks.drop(claim.bit, gone)
-        self._total -= len(gone)
+        """Withdraw a claim; what others claim stays. Twice is harmless. O(runs + blocks that
+        nobody claims any more)."""
+        bit = claim.bit
+        for run in claim.runs:
+            own = run.claims[bit]
+            own.discard(claim)
+            if not own:
+                self._leave(run, bit)
+        if claim.runs:
+            claim.runs.clear()
+            self._touch(claim)
         claim.ids = ()
 
     def confirm(self, bit: int, ids: Sequence[int]) -> None:
-        """The worker stores these blocks: nothing of them is a claim any more."""
-        blocks = self._blocks.get(bit)
-        if not blocks:
+        """The worker stores these blocks: nothing of them is a claim any more.
+
+        Who holds them is the same as before, which is told by who enters the report.
+        """
+        run_of = self._run_of
+        if bit not in self._counts or run_of.keys().isdisjoint(ids):
             return
-        known = [block for block in ids if blocks.pop(block, None)]
-        others = self._others.get(bit)
-        if others:
-            for block in known:
-                others.pop(block, None)
-        if not blocks:
-            del self._blocks[bit]
-        self._masks.drop(bit, known)
-        self._total -= len(known)
+        at, end = 0, len(ids)
+        while at < end:
+            run = run_of.get(ids[at])
+            if run is None or not run.mask & bit:
+                at += 1
+                continue
+            run = self._cut_out(run, ids, at)
+            at += len(run.ids)
+            for claim in run.claims[bit]:
+                claim.runs.discard(run)
+            self._leave(run, bit)
 
     def purge(self, bit: int) -> None:
         """Forget the worker. Its claims may still be released, which then does nothing."""
-        blocks = self._blocks.pop(bit, {})
-        self._others.pop(bit, None)
-        self._masks.drop(bit, blocks)
-        self._total -= len(blocks)
+        if bit not in self._counts:
+            return
+        for run in set(self._run_of.values()):
+            if run.mask & bit:
+                for claim in run.claims[bit]:
+                    claim.runs.discard(run)
+                self._leave(run, bit)
 
     def check(self) -> None:
-        """Assert that counts are positive and masks agree. O(claimed blocks)."""
-        assert self._total == sum(map(len, self._blocks.values()))
-        for bit, blocks in self._blocks.items():
-            assert blocks
-            for block, serial in blocks.items():
-                assert 0 < serial <= self._serial
-                assert self._masks.get(block, 0) & bit, f"block {block} lacks its bit"
-        for bit, others in self._others.items():
-            for block, live in others.items():
-                assert live > 0, f"block {block} is claimed by nobody else"
-                assert block in self._blocks[bit], f"block {block} is claimed by nobody"
+        """Assert that runs are whole, and masks, claims and counts agree. O(claimed blocks)."""
+        counts: Counter[int] = Counter()
+        runs = set(self._run_of.values())
+        assert sum(len(run.ids) for run in runs) == len(self._run_of)
+        for run in runs:
+            assert run.ids, "a run is empty"
+            assert all(self._run_of[block] is run for block in run.ids)
+            assert run.mask == sum(run.claims), "mask and claims differ"
+            for bit, claims in run.claims.items():
+                counts[bit] += len(run.ids)
+                assert claims, "claimed by nobody"
+                for claim in claims:
+                    assert claim.bit == bit
+                    assert claim.ids, "released, and counted still"
+                    assert run in claim.runs
+        assert counts == self._counts
+
+    def _begin(self, claim: Claim, ids: list[int]) -> None:
+        """A run of blocks that nobody claims yet."""
+        run = _Run(ids, 0, {})
+        fresh = dict.fromkeys(ids, run)
+        if len(fresh) < len(ids):  # a report may name one twice
+            run.ids = list(fresh)
+        if fresh:
+            self._run_of.update(fresh)
+            self._enter(claim, run)
+
+    def _join(self, claim: Claim, ids: list[int]) -> None:
+        """Some are claimed by others: they part the blocks into runs."""
+        run_of = self._run_of
+        at, end = 0, len(ids)
+        while at < end:
+            run = run_of.get(ids[at])
+            if run is None:
+                start = at
+                while at < end and ids[at] not in run_of:
+                    at += 1
+                self._begin(claim, ids[start:at])
+                continue
+            run = self._cut_out(run, ids, at)
+            at += len(run.ids)
+            self._enter(claim, run)
+
+    def _enter(self, claim: Claim, run: _Run) -> None:
+        bit = claim.bit
+        if run.mask & bit:
+            run.claims[bit].add(claim)
+        else:
+            run.mask |= bit
+            run.claims[bit] = {claim}
+            self._counts[bit] = self._counts.get(bit, 0) + len(run.ids)
+        claim.runs.add(run)
+
+    def _leave(self, run: _Run, bit: int) -> None:
+        """No claim of this worker is left on it."""
+        del run.claims[bit]
+        run.mask ^= bit
+        self._counts[bit] -= len(run.ids)
+        if not self._counts[bit]:
+            del self._counts[bit]
+        if not run.mask:
+            for block in run.ids:
+                del self._run_of[block]
+
+    def _cut_out(self, run: _Run, ids: Sequence[int], at: int) -> _Run:
+        """Of a run the part that stands in `ids` from `at` on, as a run of its own."""
+        if run.ids[0] != ids[at]:
+            _, run = self._part(run, run.ids.index(ids[at]))
+        length, left = len(run.ids), len(ids) - at
+        if length <= left and list(ids[at : at + length]) == run.ids:
+            return run
+        pairs = enumerate(zip(run.ids, ids[at:], strict=False))
+        same = next((n for n, (own, other) in pairs if own != other), left)
+        return self._part(run, same)[0]
+
+    def _part(self, run: _Run, length: int) -> tuple[_Run, _Run]:
+        """Its first blocks, and the rest. The shorter part becomes a run of its own."""
+        front, rest = run.ids[:length], run.ids[length:]
+        short, run.ids = (front, rest) if len(front) < len(rest) else (rest, front)
+        other = _Run(short, run.mask, {bit: set(claims) for bit, claims in run.claims.items()})
+        self._run_of.update(dict.fromkeys(short, other))
+        for claims in other.claims.values():
+            for claim in claims:
+                claim.runs.add(other)
+        return (other, run) if short is front else (run, other)
+
+    def _touch(self, claim: Claim) -> None:
+        """Who holds its blocks has changed."""
+        if claim.start is None:
+            self._pieces.touch(claim.bit, claim.ids)
+        else:
+            self._pieces.touch_from(claim.bit, claim.ids, claim.start)
 
 
 class TimedClaims:
@@ -137,7 +227,7 @@ class TimedClaims:
 
     def set(self, claim: Claim, deadline: float) -> None:
         """`deadline`: on the mirror's clock, seconds. O(log claims)."""
-        if not claim.ids:
+        if not claim.runs:
             return
         heapq.heappush(self._heap, (deadline, claim.serial, claim))
 
@@ -153,9 +243,10 @@ class TimedClaims:
         return True
 
     def expire(self, now: float) -> bool:
-        """Release what is due, if anything is; O(1) if not."""
-        if not self._heap or self._heap[0][0] > now:
-            return False
+        """Release what is due; whether that changed anything. O(1) if nothing is due."""
+        changed = False
         while self._heap and self._heap[0][0] <= now:
-            self._claims.release(heapq.heappop(self._heap)[2])
-        return True
+            claim = heapq.heappop(self._heap)[2]
+            changed = changed or bool(claim.runs)
+            self._claims.release(claim)
+        return changed

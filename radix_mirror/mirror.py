@@ -5,46 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.clock import Clock
-from radixgate.configs.declare import knob
-from radixgate.errors import ConfigError
 from radixgate.proto.kv_events import KvEvent, Tier
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.approximate import ApproximateBlocks
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.budget import APPROXIMATE_BYTES, MirrorWeight
-from radixgate.radix_mirror.claims import Claims, TimedClaims
+from radixgate.radix_mirror.claims import Claim, Claims, TimedClaims
+from radixgate.radix_mirror.mirror_config import MirrorConfig
+from radixgate.radix_mirror.pieces import PIECE_BLOCKS, Pieces
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
-from radixgate.radix_mirror.walk import Depths, fill, fill_without_holes
+from radixgate.radix_mirror.walk import Depths, Lookup, fill_without_holes
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 __all__ = ["MirrorConfig", "Placement", "RadixMirror", "WorkerBlocks"]
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorConfig:
-    """Bounds of what is believed without being reported."""
-
-    mirror_ttl_s: float = knob(
-        1_800.0, help="a worker without KV events is believed to forget after so long", unit="s"
-    )
-    mirror_file: str | None = knob(
-        None,
-        help="file to which a gateway that ends writes what its workers have reported, and from"
-        " which the next one begins: a worker's share counts once its digest agrees",
-    )
-    mirror_budget_bytes: int = knob(
-        512 * 1024 * 1024,
-        help="memory of a mirror, overhead included; beyond it what is only believed leaves first,"
-        " what workers report stays",
-        unit="bytes",
-    )
-
-    def __post_init__(self) -> None:
-        if self.mirror_budget_bytes < 0:
-            raise ConfigError(
-                f"mirror_budget_bytes is {self.mirror_budget_bytes}, it cannot be negative"
-            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +38,10 @@ class RadixMirror:
     Not thread-safe.
     """
 
-    def __init__(self, clock: Clock, config: MirrorConfig | None = None) -> None:
+    def __init__(
+        self, clock: Clock, config: MirrorConfig | None = None, piece_blocks: int = PIECE_BLOCKS
+    ) -> None:
+        """`piece_blocks`: how many blocks of a walk are remembered together."""
         config = config or MirrorConfig()
         self._clock = clock
         self._workers: dict[str, _Worker] = {}
@@ -72,16 +49,25 @@ class RadixMirror:
         self._all = 0  # the bits of all workers
         self._incarnation = 0
         self.generation = 0  # differs when a worker has come or gone: places may be others'
-        self._anticipated = BlockMasks()
-        self._claims = Claims(self._anticipated)
+        self._pieces = Pieces(piece_blocks)
+        self._believed = BlockMasks(self._pieces)
+        self._claims = Claims(self._pieces)
         self._deadlines = TimedClaims(self._claims)
-        self._reported = ReportedBlocks(self._claims)
-        self._approximate = ApproximateBlocks(self._anticipated, config.mirror_ttl_s)
+        self._reported = ReportedBlocks(self._claims, self._pieces)
+        self._approximate = ApproximateBlocks(self._believed, config.mirror_ttl_s)
+        tables = self._reported.tables
+        self._device = tables[Tier.DEVICE].lookup
+        elsewhere: list[BlockMasks | Claims] = [*tables[1:], self._claims, self._believed]
+        self._others = [(table.entries, table.lookup) for table in elsewhere]
+        # All empty: nothing is reported or claimed.
+        self._told = [*(table.entries for table in tables), self._claims.entries]
+        # The last prompt looked for, and who holds some of it otherwise than stored on its device.
+        self._looked: tuple[Sequence[int], int] = ((), 0)
         self._budget_bytes = config.mirror_budget_bytes
 
     def __len__(self) -> int:
-        """Entries: blocks per table; one both stored and anticipated counts in each."""
-        return len(self._reported) + len(self._anticipated)
+        """Entries: blocks per table; one both stored and expected counts in each."""
+        return len(self._reported) + len(self._claims) + len(self._believed)
 
     # ------------------------------------------------------------ who is there
 
@@ -96,6 +82,7 @@ class RadixMirror:
         bit = ~self._all & (self._all + 1)  # the lowest that is free
         self._incarnation += 1
         self.generation += 1
+        self._pieces.touch_all(bit)
         self._workers[worker_id] = _Worker(bit, self._incarnation, reports_kv, WorkerReports(bit))
         self._names[bit] = worker_id
         self._all |= bit
@@ -132,14 +119,12 @@ class RadixMirror:
         """
         self._expire()
         depths = [0] * self._all.bit_length()
-        reported = [table.lookup for table in self._reported.tables if len(table)]
-        if not reported and not len(self._claims):
-            fill_without_holes(depths, self._anticipated.lookup, self._all, ids)
-            return depths
-        # An empty table is not asked.
-        if len(self._anticipated):
-            reported.append(self._anticipated.lookup)
-        fill(depths, reported, self._all, ids)
+        if any(self._told):
+            leaning = self._pieces.fill(depths, self._tables(), self._all, ids)
+        else:
+            leaning = self._all
+            fill_without_holes(depths, self._believed.lookup, self._all, ids)
+        self._looked = ids, leaning
         return depths
 
     def depths(self, ids: Sequence[int]) -> dict[str, int]:
@@ -210,7 +195,7 @@ class RadixMirror:
             if visit.known < len(ids):
                 self._keep_to_budget()
             return Placement(worker_id, Visiting(self._approximate, visit))
-        claim = self._claims.make(worker.bit, self._reported.missing(worker.reports, ids, held))
+        claim = self._claim(worker, ids, held)
         self._deadlines.set(claim, now + keep_s)
         self._keep_to_budget()
         return Placement(worker_id, Claimed(self._claims, claim))
@@ -236,10 +221,10 @@ class RadixMirror:
 
         Placements may still be ended, which then does nothing. O(blocks).
         """
-        before = len(self._anticipated)
+        before = len(self._claims) + len(self._believed)
         self._deadlines.expire(math.inf)
         self._approximate.clear()
-        return before - len(self._anticipated)
+        return before - len(self._claims) - len(self._believed)
 
     # ------------------------------------------------------------ itself
 
@@ -263,23 +248,29 @@ class RadixMirror:
     def weight(self) -> MirrorWeight:
         """What it holds, and how many bytes that takes. O(1)."""
         return MirrorWeight(
-            len(self._reported), len(self._claims), len(self._deadlines), len(self._approximate)
+            len(self._reported),
+            len(self._claims),
+            len(self._deadlines),
+            len(self._approximate),
+            len(self._pieces),
         )
 
     def _keep_to_budget(self) -> None:
-        """The oldest beliefs leave, then the nearest deadlines. Reports are facts, and stay: the
-        workers' own pools bound them."""
-        over = self.weight().bytes - self._budget_bytes
-        if over <= 0:
+        """Earlier walks leave first, then the oldest beliefs and the nearest deadlines. Reports are
+        facts, and stay: the workers' own pools bound them."""
+        if self.weight().bytes <= self._budget_bytes:
             return
+        self._pieces.clear()
+        over = max(0, self.weight().bytes - self._budget_bytes)
         self._approximate.shrink(-(-over // APPROXIMATE_BYTES))
         while self.weight().bytes > self._budget_bytes and self._deadlines.release_soonest():
             pass
 
     def check(self) -> None:
         """Assert that what is kept twice agrees. O(workers x blocks)."""
-        for table in (*self._reported.tables, self._anticipated):
+        for table in (*self._reported.tables, self._believed):
             table.check(self._all)
+        self._pieces.check(self._tables(), self._all)
         self._claims.check()
         self._approximate.check()
         bits = 0
@@ -288,12 +279,22 @@ class RadixMirror:
             assert not bits & worker.bit
             bits |= worker.bit
             self._reported.check(worker.reports)
-            anticipated = len(self._anticipated.holding(worker.bit))
-            claimed = self._claims.count(worker.bit)
-            assert anticipated == claimed + self._approximate.count(worker.bit)
+            believed = len(self._believed.holding(worker.bit))
+            assert believed == self._approximate.count(worker.bit)
         assert bits == self._all
 
     def _expire(self) -> None:
         now = self._clock.now()
         self._deadlines.expire(now)
         self._approximate.expire(now)
+
+    def _tables(self) -> list[Lookup]:
+        """Where a block may be held; an empty table is not asked. The device comes first."""
+        return [self._device, *[lookup for entries, lookup in self._others if entries]]
+
+    def _claim(self, worker: _Worker, ids: Sequence[int], held: int) -> Claim:
+        """What it holds is stored on its device if the last look has found nothing elsewhere."""
+        looked, leaning = self._looked
+        start = 0 if leaning & worker.bit or looked is not ids else held
+        missing = self._pieces.missing(worker.bit, self._device, ids, start)
+        return self._claims.make(worker.bit, missing, ids, start)

@@ -7,6 +7,7 @@ from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.claims import Claim, Claims
+from radixgate.radix_mirror.pieces import Pieces
 
 # A worker reports one pending prompt per request that waits; one that never settles any is
 # believed no further back than this.
@@ -32,8 +33,8 @@ class WorkerReports:
 class ReportedBlocks:
     """A table of masks per tier; pending prompts and confirmations go to the claims."""
 
-    def __init__(self, claims: Claims) -> None:
-        self.tables = tuple(BlockMasks() for _ in Tier)
+    def __init__(self, claims: Claims, pieces: Pieces) -> None:
+        self.tables = tuple(BlockMasks(pieces) for _ in Tier)
         self._claims = claims
 
     def __len__(self) -> int:
@@ -69,15 +70,8 @@ class ReportedBlocks:
                 case Settled():
                     self._settle(worker, event.key)
 
-    def missing(self, worker: WorkerReports, ids: Sequence[int], held: int = 0) -> list[int]:
-        """Those of `ids` that the worker has not reported as stored on its device, in order.
-
-        `held`: it holds so many leading ones, whether stored or claimed; they are stored on its
-        device if it has none elsewhere and none of them is claimed.
-        """
-        elsewhere = sum(worker.counts) - worker.counts[Tier.DEVICE]
-        if held and not elsewhere and not self._claims.any_of(worker.bit, ids[:held]):
-            ids = ids[held:]
+    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> list[int]:
+        """Those of `ids` that the worker has not reported as stored on its device, in order."""
         return self.tables[Tier.DEVICE].without(worker.bit, ids)
 
     def depth(self, worker: WorkerReports, ids: Sequence[int]) -> int:

@@ -1,45 +1,87 @@
 """The walk along a prompt's blocks: how far each worker holds it."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import repeat
+from typing import NamedTuple
 
 Lookup = Callable[[int, int], int]  # block id, and the mask if it is not known -> mask of workers
+# So many workers that fall at once may be the same again.
+_CROWD = 4
 Depths = list[int]  # by a worker's place, which is that of its bit in a mask
 
 
-def enter(depths: Depths, mask: int, depth: int) -> None:
+class FallOffs(NamedTuple):
+    """Where workers fell off on a walk."""
+
+    falls: Sequence[tuple[int, int]]  # masks of workers, and the depth at which they fell
+    left: int  # those that did not
+    leaning: int  # those of which another table than the first told that they hold a block
+
+
+def enter(depths: Depths | dict[int, int], mask: int, depth: int) -> None:
     """All workers of the mask hold so many blocks. O(workers of it)."""
+    if mask.bit_count() > _CROWD:
+        for place in _places(mask):
+            depths[place] = depth
+        return
     while mask:
         place = mask.bit_length() - 1
         depths[place] = depth
         mask ^= 1 << place
 
 
-def fill(depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> None:
-    """Enter the depths of the workers `alive`, which are zero as yet; a block is held if any table
-    says so. O(blocks until all fell)."""
+@lru_cache(maxsize=256)
+def _places(mask: int) -> Sequence[int]:
+    """Crowds fall together again and again: where a prefix ends that all of them hold."""
+    return [place for place, bit in enumerate(reversed(f"{mask:b}")) if bit == "1"]
+
+
+def fall_offs(tables: Sequence[Lookup], alive: int, ids: Sequence[int], start: int) -> FallOffs:
+    """A walk of the workers `alive` along blocks that begin at the depth `start`; a block is held
+    if any table says so. O(blocks until all fell)."""
     first, *others = tables
+    falls: list[tuple[int, int]] = []
+    leaning = 0
     covering = None  # the last mask that covered all that were alive
-    for depth, mask in enumerate(map(first, ids, repeat(0))):
+    for depth, mask in enumerate(map(first, ids, repeat(0)), start):
         if mask is covering:
             continue
         left = here = mask & alive
         if left != alive:
             for other in others:
-                left |= other(ids[depth], 0) & alive
+                left |= other(ids[depth - start], 0) & alive
+            if left != here:
+                leaning |= left ^ here
             if left != alive:
-                fell = alive ^ left
+                falls.append((alive ^ left, depth))
                 alive = left
-                if fell.bit_count() == 1:
-                    depths[fell.bit_length() - 1] = depth
-                elif depth:
-                    enter(depths, fell, depth)
                 if not alive:
-                    return
+                    break
             if left != here:
                 continue
         covering = mask
-    enter(depths, alive, len(ids))
+    return FallOffs(falls, alive, leaning)
+
+
+def enter_all(depths: Depths, found: FallOffs, end: int) -> int:
+    """The depths of a walk that ended at the depth `end`, zero as yet; who leaned in it."""
+    for mask, depth in found.falls:
+        if mask.bit_count() == 1:
+            depths[mask.bit_length() - 1] = depth
+        elif depth:
+            enter(depths, mask, depth)
+    if found.left:
+        enter(depths, found.left, end)
+    return found.leaning
+
+
+def fill(
+    depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int], start: int = 0
+) -> int:
+    """Enter the depths of the workers `alive`, which are zero as yet; who leans on another table
+    than the first. The blocks begin at the depth `start`. O(blocks until all fell)."""
+    return enter_all(depths, fall_offs(tables, alive, ids, start), start + len(ids))
 
 
 def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[int]) -> None:

@@ -81,12 +81,13 @@ class MirrorMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = FakeClock()
-        self.mirror = RadixMirror(self.clock, MirrorConfig(mirror_ttl_s=TTL_S))
         self.truth: dict[str, Truth] = {}
         self.epochs = 0
 
-    @initialize()
-    def all_join(self) -> None:
+    @initialize(piece=st.integers(1, 2))
+    def all_join(self, piece: int) -> None:
+        # Prompts of four blocks: walks are remembered in pieces of a few.
+        self.mirror = RadixMirror(self.clock, MirrorConfig(mirror_ttl_s=TTL_S), piece)
         for worker in "abxy":
             self.join(worker)
         for worker in "ab":

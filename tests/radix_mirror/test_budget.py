@@ -14,10 +14,12 @@ from radixgate.radix_mirror.budget import (
     APPROXIMATE_BYTES,
     CLAIM_BYTES,
     CLAIMED_BYTES,
+    REMEMBERED_BYTES,
     REPORTED_BYTES,
     MirrorWeight,
 )
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
+from radixgate.radix_mirror.pieces import PIECE_BLOCKS
 
 
 def mirror_of(budget_bytes: int) -> RadixMirror:
@@ -30,9 +32,25 @@ def mirror_of(budget_bytes: int) -> RadixMirror:
 
 
 def test_a_weight_is_the_sum_of_its_kinds() -> None:
-    weight = MirrorWeight(reported=3, claimed=2, claims=1, approximate=4)
+    weight = MirrorWeight(reported=3, claimed=2, claims=1, approximate=4, remembered=5)
     of_each = (3 * REPORTED_BYTES, 2 * CLAIMED_BYTES, CLAIM_BYTES, 4 * APPROXIMATE_BYTES)
-    assert weight.bytes == sum(of_each)
+    assert weight.bytes == sum(of_each) + 5 * REMEMBERED_BYTES
+
+
+def test_earlier_walks_make_room_before_anything_that_is_believed() -> None:
+    prompt = list(range(1, 3 * PIECE_BLOCKS + 1))
+    stored = len(prompt) * REPORTED_BYTES
+    mirror = mirror_of(stored + len(prompt) * REMEMBERED_BYTES + 2 * CLAIM_BYTES)
+    mirror.apply("own", 1, [Stored(0, prompt)])
+    assert mirror.depths(prompt) == {"own": len(prompt)}
+    assert mirror.weight().remembered == len(prompt)
+    beyond = [2_000, 2_001]
+    mirror.expect("own", beyond, 9.0)
+    assert mirror.weight().remembered == len(prompt)
+    mirror.expect("own", [3_000, *range(4_000, 4_020)], 9.0)
+    assert mirror.weight().remembered == 0
+    assert mirror.depths(beyond) == {"own": 2}
+    assert mirror.depths(prompt) == {"own": len(prompt)}
 
 
 def test_what_is_only_believed_makes_room_for_what_is_reported() -> None:

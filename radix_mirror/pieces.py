@@ -1,0 +1,257 @@
+"""What earlier walks found, in pieces of a prompt: who holds a piece, and where others fell off."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+
+from radixgate.radix_mirror.walk import Depths, FallOffs, Lookup, enter, enter_all, fall_offs, fill
+
+# A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
+PIECE_BLOCKS = 32
+# Blocks of the pieces that are remembered: 128 prompts of 2,048 blocks that share nothing.
+MOST_BLOCKS = 262_144
+# Prompts that part within a piece have one each. Beyond so many they are found anew: a change in
+# what they share has to be told to each.
+_MOST_SIBLINGS = 64
+# A prompt of less than so many pieces is not worth to be remembered.
+_SHORT = 2
+# So many workers that fall at once are kept as one mask.
+_CROWD = 4
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Consecutive blocks, at a depth that is a multiple of their number.
+
+    As an id names its whole prefix, everybody who comes through a piece has come the same way: it
+    keeps depths as they are in the prompt.
+    """
+
+    ids: Sequence[int]
+    through: int = 0  # the workers that hold all of it
+    falls: dict[int, int] = field(default_factory=dict)  # place -> depth of those that fall in it
+    crowds: list[tuple[int, int]] = field(default_factory=list)  # masks of such, and their depth
+    fallen: int = 0  # the mask of both
+    leaning: int = 0  # workers of which a block is held by another table than the first
+    stale: int = -1  # the workers of which it knows nothing, or no more
+    stored: int | None = None  # who may have stored a block of it; None: nobody has asked
+    walked: bool = False  # since it was last to be forgotten
+
+    def stored_by(self, stored: Lookup) -> int:
+        """Who may have stored a block of it: those who have, and those who had. O(1) mostly."""
+        if self.stored is None:
+            self.stored = 0
+            for mask in map(stored, self.ids, repeat(0)):
+                self.stored |= mask
+        return self.stored
+
+    def forget(self, mask: int) -> None:
+        """What is known of these workers is void."""
+        self.through &= ~mask
+        self.leaning &= ~mask
+        if self.fallen & mask:
+            self.fallen &= ~mask
+            self.falls = {at: depth for at, depth in self.falls.items() if not mask >> at & 1}
+            self.crowds = [(who & ~mask, depth) for who, depth in self.crowds if who & ~mask]
+
+
+@dataclass(slots=True, eq=False)
+class _Stretch:
+    """The pieces that begin with one block."""
+
+    pieces: list[Piece] = field(default_factory=list)
+
+
+class Pieces:
+    """A walk along a prompt that hops over the pieces that an earlier one went through.
+
+    Whatever changes who holds a block must be told by `touch`, so that a piece is looked at again
+    for the worker concerned. Bounded in blocks; what no walk has come through goes first.
+    """
+
+    def __init__(self, blocks: int = PIECE_BLOCKS, most_blocks: int = MOST_BLOCKS) -> None:
+        self._size = blocks
+        self._most = most_blocks
+        self._pieces: dict[int, Piece] = {}  # by last block
+        self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
+        self._stretch_of: dict[int, _Stretch] = {}  # by any block
+
+    def __len__(self) -> int:
+        """Blocks of all pieces."""
+        return len(self._stretch_of)
+
+    def fill(self, depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
+        """As `walk.fill`; O(pieces) where earlier walks went, and O(blocks) of what has changed.
+
+        A piece that nobody holds is not remembered: it would hardly be asked for again.
+        """
+        size, known, leaning = self._size, self._pieces, 0
+        if len(ids) < _SHORT * size:
+            return fill(depths, tables, alive, ids)
+        for end in range(size, len(ids) + 1, size):
+            piece = known.get(ids[end - 1])
+            if piece is None:
+                part = ids[end - size : end]
+                found = fall_offs(tables, alive, part, end - size)
+                if not found.left:
+                    return leaning | enter_all(depths, found, end)
+                piece = self._remember(part)
+                _learn(piece, alive, found)
+            elif stale := piece.stale & alive:
+                _look(piece, tables, stale, end - size)
+            piece.walked = True
+            leaning |= piece.leaning & alive
+            left = piece.through & alive
+            if left != alive:
+                _fall(depths, piece, alive ^ left)
+                if not left:
+                    return leaning
+                alive = left
+        start = len(ids) // size * size
+        return leaning | fill(depths, tables, alive, ids[start:], start)
+
+    def missing(self, bit: int, stored: Lookup, ids: Sequence[int], start: int) -> list[int]:
+        """What the worker has not stored of a prompt, from the depth `start` on.
+
+        O(pieces) where it has stored nothing of a piece, else O(blocks).
+        """
+        size, known = self._size, self._pieces
+        if len(ids) < _SHORT * size:
+            return [block for block in ids[start:] if not stored(block, 0) & bit]
+        missing: list[int] = []
+        for end in range(start - start % size + size, len(ids) + size, size):
+            part = ids[start:end]
+            piece = known.get(ids[end - 1]) if end <= len(ids) else None
+            if piece is None or piece.stored_by(stored) & bit:
+                part = [block for block in part if not stored(block, 0) & bit]
+            missing += part
+            start = end
+        return missing
+
+    def touch(self, bit: int, ids: Iterable[int]) -> None:
+        """The worker came to hold these blocks, or does so no more. O(blocks), 20 to 50 ns each."""
+        stretch_of = self._stretch_of
+        if not stretch_of or stretch_of.keys().isdisjoint(ids):
+            return
+        for stretch in set(map(stretch_of.get, ids)):
+            if stretch is not None:
+                for piece in stretch.pieces:
+                    piece.stale |= bit
+                    if piece.stored is not None:
+                        piece.stored |= bit
+
+    def touch_from(self, bit: int, ids: Sequence[int], start: int) -> None:
+        """The worker is expected to hold a prompt from this depth on, or no more. O(pieces)."""
+        stretches, size = self._stretches, self._size
+        for at in range(start - start % size, len(ids), size):
+            stretch = stretches.get(ids[at])
+            if stretch is not None:
+                _spoil(stretch, bit)
+
+    def touch_all(self, bit: int) -> None:
+        """Whatever the worker held, it may not any more. O(pieces)."""
+        for stretch in self._stretches.values():
+            _spoil(stretch, bit)
+
+    def clear(self) -> None:
+        """Nothing is remembered any more."""
+        self._pieces.clear()
+        self._stretches.clear()
+        self._stretch_of.clear()
+
+    def check(self, tables: Sequence[Lookup], workers: int) -> None:
+        """Assert that a piece is right about all it knows something of. O(blocks x workers)."""
+        for last, piece in self._pieces.items():
+            assert piece.ids[-1] == last
+            assert piece in self._stretches[piece.ids[0]].pieces
+            assert len(piece.ids) == self._size
+            assert not piece.through & piece.fallen
+            fallen = 0
+            for mask, _ in (*piece.crowds, *((1 << at, 0) for at in piece.falls)):
+                assert mask
+                assert not fallen & mask
+                fallen |= mask
+            assert fallen == piece.fallen
+            known = (piece.through | piece.fallen) & ~piece.stale & workers
+            holders = known
+            for block in piece.ids:
+                assert self._stretch_of[block] is self._stretches[piece.ids[0]]
+                here = 0
+                for table in tables:
+                    here |= table(block, 0)
+                holders &= here
+            assert holders == piece.through & known
+        blocks = {block for piece in self._pieces.values() for block in piece.ids}
+        assert blocks == self._stretch_of.keys()
+        assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
+
+    def _remember(self, ids: Sequence[int]) -> Piece:
+        piece = Piece(ids)
+        first = ids[0]
+        stretch = self._stretches.get(first)
+        if stretch is not None and len(stretch.pieces) >= _MOST_SIBLINGS:
+            self._forget(first)
+            stretch = None
+        if stretch is None:
+            while self._stretches and len(self._stretch_of) + len(ids) > self._most:
+                self._forget_oldest()
+            stretch = self._stretches[first] = _Stretch()
+        stretch.pieces.append(piece)
+        self._pieces[ids[-1]] = piece
+        self._stretch_of.update(dict.fromkeys(ids, stretch))
+        return piece
+
+    def _forget_oldest(self) -> None:
+        """One that was walked since its last turn stays for another."""
+        first = next(iter(self._stretches))
+        stretch = self._stretches[first]
+        if any(piece.walked for piece in stretch.pieces):
+            for piece in stretch.pieces:
+                piece.walked = False
+            self._stretches[first] = self._stretches.pop(first)
+            return
+        self._forget(first)
+
+    def _forget(self, first: int) -> None:
+        for piece in self._stretches.pop(first).pieces:
+            del self._pieces[piece.ids[-1]]
+            for block in piece.ids:
+                self._stretch_of.pop(block, None)
+
+
+def _spoil(stretch: _Stretch, bit: int) -> None:
+    for piece in stretch.pieces:
+        piece.stale |= bit
+
+
+def _look(piece: Piece, tables: Sequence[Lookup], alive: int, start: int) -> None:
+    """Find anew what these workers hold of it; it begins at the depth `start`."""
+    piece.forget(alive)
+    _learn(piece, alive, fall_offs(tables, alive, piece.ids, start))
+
+
+def _learn(piece: Piece, alive: int, found: FallOffs) -> None:
+    """Of these workers, of which it knows nothing."""
+    piece.through |= found.left
+    piece.leaning |= found.leaning
+    piece.fallen |= alive ^ found.left
+    piece.stale &= ~alive
+    for mask, depth in found.falls:
+        if not depth or mask.bit_count() > _CROWD:
+            piece.crowds.append((mask, depth))
+        else:
+            enter(piece.falls, mask, depth)
+
+
+def _fall(depths: Depths, piece: Piece, fell: int) -> None:
+    """Enter the depths of these workers, none of which holds all of the piece."""
+    if fell == piece.fallen:
+        for place, depth in piece.falls.items():
+            depths[place] = depth
+    else:
+        for place, depth in piece.falls.items():
+            if fell >> place & 1:
+                depths[place] = depth
+    for mask, depth in piece.crowds:
+        if depth:
+            enter(depths, mask & fell, depth)
