@@ -114,6 +114,7 @@ class Fleet:
         model, shared = record.identity.model, record.shared
         self._ready.pop(model, None)
         self._models.leave(model)
+        self._forecast.news_of(model)
         shared.mirror.remove_worker(worker_id)
         if all(other.shared is not shared for other in self._records.values()):
             del self._mirrors[shared.key]
@@ -154,9 +155,9 @@ class Fleet:
         record = self._records.get(worker_id)
         if record is None:
             return
-        record.hear(report, now := self._clock.now())
-        ready = self._ready.get(record.identity.model)
-        if ready is not None:
+        if record.hear(report, now := self._clock.now()):
+            self._forecast.news_of(record.identity.model)
+        if (ready := self._ready.get(record.identity.model)) is not None:
             ready.heard(worker_id, now)
 
     # ------------------------------------------------------------ by which policy
@@ -276,11 +277,8 @@ class Fleet:
         return ready
 
     def _nobody(self, model: str, exclude: Collection[str]) -> NoWorkerAvailable:
-        states = Counter(
-            record.state.value
-            for record in self._records.values()
-            if record.identity.model == model
-        )
+        mine = [record for record in self._records.values() if record.identity.model == model]
+        states = Counter(record.state.value for record in mine)
         counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
         tried = f"; {len(exclude)} have been tried" if exclude else ""
         return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")

@@ -19,9 +19,15 @@ class Forecast:
         self._records = records
         self._clock = clock
         self._guess = guess
+        self._usual: dict[str, float] = {}  # by model; those asked for since the last news
+
+    def news_of(self, model: str) -> None:
+        """A worker of this model has shown another speed, or has gone."""
+        self._usual.pop(model, None)
 
     def ttft_s(self, record: WorkerRecord, uncached_tokens: int) -> float:
-        """Of a prompt of which so many tokens are to be computed. O(1) where the speed is known."""
+        """Of a prompt of which so many tokens are to be computed. O(1); O(workers) where the speed
+        is unknown and there was news since the last such question."""
         report = record.fresh_report(self._clock.now())
         queued = max(
             record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
@@ -30,9 +36,12 @@ class Forecast:
         return (queued + uncached_tokens) / speed
 
     def _usual_speed(self, model: str) -> float:
-        speeds = [
-            record.speed.tokens_per_s
-            for record in self._records.values()
-            if record.identity.model == model and record.speed.tokens_per_s
-        ]
-        return statistics.median(speeds) if speeds else self._guess
+        usual = self._usual.get(model)
+        if usual is None:
+            speeds = [
+                record.speed.tokens_per_s
+                for record in self._records.values()
+                if record.identity.model == model and record.speed.tokens_per_s
+            ]
+            usual = self._usual[model] = statistics.median(speeds) if speeds else self._guess
+        return usual

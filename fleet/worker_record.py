@@ -95,12 +95,14 @@ class WorkerRecord:
         )
         self.counts, self.place = counts, place
 
-    def hear(self, report: LoadReport, now: float) -> None:
-        """Its last report. O(1) on average."""
+    def hear(self, report: LoadReport, now: float) -> bool:
+        """Its last report; whether it shows another speed than before. O(1) on average."""
+        known = self.speed.tokens_per_s
         self.report, self.reported_at = report, now
         self.speed.add(report, now)
         left = report.queued_uncached_tokens_yours
         self.counts.uncached[self.place] -= self.own.hear(report.seen_number, left)
+        return self.speed.tokens_per_s != known
 
     def forget_report(self) -> None:
         """It is too old: our leases count whole again."""

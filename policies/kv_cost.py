@@ -115,17 +115,19 @@ class KvCost:
     ) -> list[float]:
         """Seconds, a candidate each."""
         requests = _requests(candidates)
-        weights = self._weights(set(requests), sum(requests) / len(requests))
+        weights, crowded = self._weights(set(requests), sum(requests) / len(requests))
         if max(cached) >= prompt_tokens:
             cached = [min(tokens, prompt_tokens - 1) for tokens in cached]
+        waiting: Sequence[float] = queued_tokens(candidates)
+        if crowded:
+            waiting = [
+                tokens + crowded.get(count, 0.0)
+                for tokens, count in zip(waiting, requests, strict=True)
+            ]
         costs = [
-            (queued + (prompt_tokens - tokens) * weight + more) / speed
-            for queued, tokens, (weight, more), speed in zip(
-                queued_tokens(candidates),
-                cached,
-                map(weights.__getitem__, requests),
-                speeds,
-                strict=True,
+            (queued + (prompt_tokens - tokens) * weight) / speed
+            for queued, tokens, weight, speed in zip(
+                waiting, cached, map(weights.__getitem__, requests), speeds, strict=True
             )
         ]
         shares = candidates.kv_share_used
@@ -135,21 +137,23 @@ class KvCost:
                     costs[index] += self._config.kv_cost_pressure_s * (used - _FULL) * 10.0
         return costs
 
-    def _weights(self, counts: Collection[int], mean: float) -> dict[int, tuple[float, float]]:
+    def _weights(
+        self, counts: Collection[int], mean: float
+    ) -> tuple[dict[int, float], dict[int, float]]:
         """By the requests of a worker: how many seconds a second of prefill there costs all who are
-        concerned, and the tokens that its crowd counts for. Mostly few workers differ."""
+        concerned; and where there is a crowd, the tokens it counts for. Mostly few differ."""
         stall = self._config.kv_cost_stall_weight
         crowd = self._config.kv_cost_crowd_weight / (mean + _FEW)
         full = mean + max(_CROWD_LEAD, _CROWD_DEVIATIONS * math.sqrt(mean))
-        weights = {}
+        weights, crowded = {}, {}
         for count in counts:
-            weight, more = 1.0 + stall * min(mean, _IDLE * count), 0.0
+            weight = 1.0 + stall * min(mean, _IDLE * count)
             if count > mean:
                 weight += crowd * (count - mean)
             if count > full:
-                more = _CROWDED_TOKENS * (count - full)
-            weights[count] = weight, more
-        return weights
+                crowded[count] = _CROWDED_TOKENS * (count - full)
+            weights[count] = weight
+        return weights, crowded
 
     def _cheapest(
         self,
@@ -169,6 +173,8 @@ class KvCost:
             branch = "spread"
             queued = queued_tokens(candidates)
             fewest = min(queued)
+            if queued.count(fewest) == len(queued):
+                return self._least_busy(candidates, range(len(queued))), branch
             equals = [index for index, tokens in enumerate(queued) if tokens == fewest]
         return self._least_busy(candidates, equals), branch
 
@@ -191,8 +197,9 @@ class KvCost:
     def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
         """By requests, then by turn."""
         if len(equals) > 1:
-            requests = candidates.requests_in_flight
-            counts = [requests[index] for index in equals]
+            requests = counts = candidates.requests_in_flight
+            if len(equals) < len(requests):
+                counts = [requests[index] for index in equals]
             fewest = min(counts)
             if counts.count(fewest) < len(counts):
                 equals = [index for index in equals if requests[index] == fewest]

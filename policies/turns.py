@@ -29,12 +29,12 @@ class Turns:
         return twin
 
     def next(self, ids: Sequence[str], among: Sequence[int]) -> int:
-        """One of the indices `among`: the one whose turn is longest ago. O(among), and O(ids) if
+        """One of the rising indices `among`: whose turn is longest ago. O(among), and O(ids) if
         it is another list of ids, which nobody changes, than the time before."""
         if ids is not self._ids:
             self._ids, self._column = ids, list(map(self._last.get, ids, repeat(0)))
         column = self._column
-        turns = [column[index] for index in among]
+        turns = column if len(among) == len(column) else [column[index] for index in among]
         longest = min(turns)
         if longest:
             return among[turns.index(longest)]
