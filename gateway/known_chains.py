@@ -6,6 +6,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_intdigest
 
 from radixgate.gateway.known_bodies import Hole
 from radixgate.proto.blocks import (
+    BYTE_BLOCK,
     LONG_AFTER_BYTES,
     blocks_in_bytes,
     byte_chain,
@@ -34,10 +35,10 @@ class KnownChains:
 
     def chain(self, parent: int, text: bytes) -> "array[int]":
         """As `byte_chain`. A known segment costs 2 us, another 0.3 to 0.5 us a block."""
-        whole = len(text) // SEGMENT_BYTES * SEGMENT_BYTES
-        if not whole:
-            return byte_chain(parent, text)
         ids = array("Q")
+        if len(text) < BYTE_BLOCK:
+            return ids
+        whole = len(text) // SEGMENT_BYTES * SEGMENT_BYTES
         for start in range(0, whole, SEGMENT_BYTES):
             ids += self._segment(parent, text, start)
             parent = ids[-1]

@@ -37,13 +37,13 @@ class Outbox:
             self._at_once -= 1
             transport.write(data)
             return
-        before = self._waiting.pop(transport, None)
-        if before is not None:
-            data = before + data
+        waiting = self._waiting
+        if transport in waiting:
+            data = waiting.pop(transport) + data
         if len(data) >= AT_ONCE_BYTES:
             transport.write(data)
             return
-        self._waiting[transport] = data
+        waiting[transport] = data
         if not self._called:
             self._called = True
             asyncio.get_running_loop().call_soon(self._empty)

@@ -114,16 +114,16 @@ class RequestReader:
         if head.method != b"POST" or head.path not in self._hot_paths:
             self.unread = b""
             return ReadRequest(head, b"", block)
-        return self._begin_body(head, block, end)
+        body_end = end + head.content_length
+        if body_end > len(block) or head.chunked or head.content_length > self._max_body_bytes:
+            return self._begin_body(head, block, end)
+        self.unread = block[body_end:]
+        return ReadRequest(head, block[end:body_end])
 
     def _begin_body(self, head: RequestHead, block: bytes, begin: int) -> ReadRequest | None:
         size = head.content_length
         if size > self._max_body_bytes:
             raise too_large(size, self._max_body_bytes)
-        end = begin + size
-        if not head.chunked and len(block) >= end:
-            self.unread = block[end:]
-            return ReadRequest(head, block[begin:end])
         self.unread, self.just_begun = b"", True
         self._head = head
         self._body = ChunkedBody(self._max_body_bytes) if head.chunked else _CountedBody(size)

@@ -38,7 +38,10 @@ class WorkerChoice:
         `own_only`: the answer has begun at a worker of ours, and no foreign one can go on from its
         tokens. Raises as `Fleet.lease`.
         """
-        if not tried and ask.only is None and self._all_are_well():
+        # Nobody has failed lately, or is to be spared: most of the time.
+        outliers = self._outliers
+        well = not (self._breakers.failing or self._spared.any or (outliers and outliers.any))
+        if well and not tried and ask.only is None:
             return self._fleet.lease(ask)
         barred, spared = self._breakers.barred(), self._left_out(ask.model)
         never = (*barred, *self._foreign()) if own_only else tuple(barred)
@@ -131,12 +134,6 @@ class WorkerChoice:
         for breaker in set(self._probes.values()):
             held = sum(other is breaker for other in self._probes.values())
             assert breaker.probes == held, f"{breaker.probes} probes, {held} leases"
-
-    def _all_are_well(self) -> bool:
-        """Nobody has failed lately, or is to be spared: most of the time."""
-        if self._breakers.failing or self._spared.any:
-            return False
-        return self._outliers is None or not self._outliers.any
 
     def _noted(self, lease: Lease) -> Lease:
         probe = self._breakers.dispatched(lease.worker.id)

@@ -35,9 +35,11 @@ def message_bytes(
 def message_pieces(role: str, content: object, rest: bytes) -> tuple[bytes, ...]:
     """One message; `rest` is what it carries besides, as JSON, and empty if that is nothing."""
     start = role.encode("utf-8", "replace") + FIELD
-    if not rest:
-        return start, _content(content), MESSAGE_END
-    return start, _content(content), FIELD, rest, MESSAGE_END
+    if isinstance(content, str):
+        text = content.encode("utf-8", "surrogatepass")
+    else:
+        text = _content(content)
+    return (start, text, FIELD, rest, MESSAGE_END) if rest else (start, text, MESSAGE_END)
 
 
 def conversation_of(text: bytes) -> str | None:
@@ -57,8 +59,7 @@ def first_exchange(text: bytes) -> int | None:
 
 
 def _content(content: object) -> bytes:
-    if isinstance(content, str):
-        return content.encode("utf-8", "surrogatepass")
+    """Of what is no plain text."""
     if isinstance(content, list):
         return b"".join(map(_part, content))
     return b"" if content is None else msgspec.json.encode(content, order="sorted")
