@@ -21,7 +21,8 @@ from radixgate.gateway.http_front import FrontConnection
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.rules import NO_RULES, GatewayRules
-from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+from radixgate.gateway.upstream_connection import UpstreamConnection
+from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_http import HttpWorkerClient
 from radixgate.policies.registry import PolicyConfigs
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from radixgate.gateway.attempt import Headers, WholeHead
+from radixgate.gateway.attempt import Headers
 from radixgate.gateway.hop_headers import find
 
 # Lengths and dates differ, so many come again for a second and then no more.
@@ -19,8 +19,6 @@ class AnswerHead(msgspec.Struct, gc=False):
     whole: int  # bytes with the body
     status: int
     headers: Headers  # shared by all answers with this head: never changed
-    # What clients get of it, once that has been asked for; None also where the answer is not read.
-    passed: WholeHead | None = None
 
 
 class AnswerHeads:
@@ -28,7 +26,7 @@ class AnswerHeads:
 
     def __init__(self) -> None:
         self._known: dict[bytes, AnswerHead] = {}
-        self._lists: dict[bytes, Headers] = {}  # of answers that came in more than one piece
+        self._lists: dict[bytes, Headers] = {}  # of answers that the parser has read
 
     def find(self, piece: bytes) -> AnswerHead | None:
         """The head of a piece that is a whole answer, no more and no less; None: parse it. O(1)."""

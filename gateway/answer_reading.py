@@ -7,8 +7,7 @@ few events are read. So a chunk costs an append, however the worker cut it.
 import re
 from typing import Protocol
 
-import msgspec
-
+from radixgate.gateway.answer_json import UNKNOWN, Event, counts_of, read_event
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.proto import sse
 
@@ -26,7 +25,6 @@ MAX_READ_BYTES = 16 * 1024 * 1024
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 # `bytes.count` of two characters looks at each place; this jumps from one LF to the next.
 _find_blank_lines = re.compile(rb"\n\n").findall
-_UNKNOWN = AnswerCounts()
 
 
 class AnswerReader(Protocol):
@@ -47,105 +45,6 @@ class AnswerReader(Protocol):
         ...
 
 
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    """Of chats, completions, embeddings; and under other names of /v1/responses."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _PromptDetails | None = None
-
-    def counts(self) -> AnswerCounts:
-        details = self.prompt_tokens_details or self.input_tokens_details
-        return AnswerCounts(
-            prompt=self.input_tokens if self.prompt_tokens is None else self.prompt_tokens,
-            cached=None if details is None else details.cached_tokens,
-            completion=(
-                self.output_tokens if self.completion_tokens is None else self.completion_tokens
-            ),
-        )
-
-
-class _Response(msgspec.Struct):
-    """What the events of /v1/responses hold."""
-
-    id: object = None
-    usage: _Usage | None = None
-
-    def counts(self) -> AnswerCounts | None:
-        counts = None if self.usage is None else self.usage.counts()
-        if not isinstance(self.id, str):
-            return counts
-        return msgspec.structs.replace(counts or _UNKNOWN, response_id=self.id)
-
-
-class _MetaInfo(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    finish_reason: object = None
-
-
-class _Choice(msgspec.Struct):
-    finish_reason: object = None
-
-
-class _Answer(msgspec.Struct):
-    """What an answer says of its cost, in OpenAI's or SGLang's native form."""
-
-    usage: _Usage | None = None
-    meta_info: _MetaInfo | None = None
-    id: object = None
-    what: object = msgspec.field(default=None, name="object")
-
-    def counts(self) -> AnswerCounts | None:
-        if self.what == "response":
-            return _Response(self.id, self.usage).counts()
-        if self.usage is not None:
-            return self.usage.counts()
-        if self.meta_info is not None:
-            meta = self.meta_info
-            return AnswerCounts(meta.prompt_tokens, meta.cached_tokens, meta.completion_tokens)
-        return None
-
-
-# The last event of a stream of /v1/responses is one of these.
-_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
-
-
-class _Event(_Answer):
-    """An event of a streamed answer."""
-
-    choices: list[_Choice] | None = None
-    error: object = None
-    type: object = None  # of the events of /v1/responses
-    response: _Response | None = None
-
-    def counts(self) -> AnswerCounts | None:
-        if self.response is not None:
-            return self.response.counts()
-        return super().counts()
-
-    @property
-    def finishes(self) -> bool:
-        if self.error is not None or self.type in _LAST_EVENTS:
-            return True
-        if self.meta_info is not None and self.meta_info.finish_reason is not None:
-            return True
-        return any(choice.finish_reason is not None for choice in self.choices or ())
-
-
-_decode_one = msgspec.json.Decoder(_Answer).decode
-_decode_many = msgspec.json.Decoder(list[_Answer]).decode
-_decode_event = msgspec.json.Decoder(_Event).decode
-
-
 class WholeAnswer:
     """A JSON answer, read when it is complete. Its framing alone says whether it is whole."""
 
@@ -163,22 +62,11 @@ class WholeAnswer:
 
     def counts(self) -> AnswerCounts:
         if self._size > MAX_READ_BYTES:
-            return _UNKNOWN
+            return UNKNOWN
         return counts_of(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
 
     def counts_so_far(self) -> AnswerCounts:
-        return _UNKNOWN
-
-
-def counts_of(body: bytes) -> AnswerCounts:
-    """Of a JSON answer that is there as a whole; unknown where it does not say."""
-    try:
-        if body[:1] != b"[":
-            return _decode_one(body).counts() or _UNKNOWN
-        batch = _decode_many(body)  # of native requests
-    except msgspec.MsgspecError:
-        return _UNKNOWN
-    return _sum([counts for answer in batch if (counts := answer.counts()) is not None])
+        return UNKNOWN
 
 
 class StreamedAnswer:
@@ -190,6 +78,7 @@ class StreamedAnswer:
         self._trim_at = TRIM_AT_BYTES
         self._let_go = 0  # events that are kept no more
         self._events: list[bytes] | None = None  # the last ones, once the stream has ended
+        self._read: list[Event] | None = None  # what they say, once it has been asked for
         self._told: AnswerCounts | None = None  # of those, once they have been asked for
 
     def feed(self, data: bytes) -> None:
@@ -202,10 +91,14 @@ class StreamedAnswer:
 
     def is_whole(self) -> bool:
         """A finish, an error of the worker's own, or the end marker was the last to come."""
-        events = self._last_events()
-        if sse.DONE_DATA in events:
+        if sse.DONE_DATA in self._last_events():
             return True
-        return any(answer.finishes for answer in map(_read_event, events) if answer is not None)
+        return any(answer.finishes for answer in self._answers())
+
+    def is_good(self) -> bool:
+        """The model's own finish was among the last: so there has been output, and no error."""
+        finished = [answer for answer in self._answers() if answer.finishes]
+        return bool(finished) and all(answer.error is None for answer in finished)
 
     def counts(self) -> AnswerCounts:
         if self._told is None:
@@ -220,12 +113,17 @@ class StreamedAnswer:
         return AnswerCounts(completion=self._let_go + _count_events(b"".join(self._parts)))
 
     def _read_counts(self) -> AnswerCounts:
-        for event in reversed(self._last_events()):
-            if event != sse.DONE_DATA and (answer := _read_event(event)) is not None:
-                counts = answer.counts()
-                if counts is not None:
-                    return counts
-        return _UNKNOWN
+        for answer in reversed(self._answers()):
+            counts = answer.counts()
+            if counts is not None:
+                return counts
+        return UNKNOWN
+
+    def _answers(self) -> list[Event]:
+        if self._read is None:
+            events = [event for event in self._last_events() if event != sse.DONE_DATA]
+            self._read = [read for read in map(read_event, events) if read is not None]
+        return self._read
 
     def _last_events(self) -> list[bytes]:
         if self._events is None:
@@ -273,24 +171,3 @@ def _count_events(stream: bytes) -> int:
     if b"\r" in stream:
         return sum(1 for _ in _BLANK_LINE.finditer(stream))
     return len(_find_blank_lines(stream))
-
-
-def _read_event(event: bytes) -> _Event | None:
-    try:
-        return _decode_event(event)
-    except msgspec.MsgspecError:
-        return None
-
-
-def _sum(counts: list[AnswerCounts]) -> AnswerCounts:
-    """Of a batch; a figure that one answer lacks is unknown for all."""
-    return AnswerCounts(
-        prompt=_add([one.prompt for one in counts]),
-        cached=_add([one.cached for one in counts]),
-        completion=_add([one.completion for one in counts]),
-    )
-
-
-def _add(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None

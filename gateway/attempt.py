@@ -63,8 +63,10 @@ class WholeHead(msgspec.Struct, frozen=True, gc=False):
     """The head of good answers that came whole, as clients get it; one object for all of them."""
 
     status: int
-    headers: Headers  # with a content-length; never changed
+    headers: Headers  # never changed
     lines: bytes  # the same, rendered: status line and header lines
+    framed: bool  # there is a content-length among them
+    streams: bool  # the body is events
 
 
 class Downstream(Protocol):

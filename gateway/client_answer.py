@@ -90,7 +90,10 @@ class ClientAnswer:
     def end_at_once(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
         """A good answer that came whole goes out."""
         self.ended, core = True, self._core
-        core.metrics.answered_whole(counts, core.clock.now() - self.started_at)
+        metrics, now = core.metrics, core.clock.now()
+        if head.streams:
+            self._time_first_token(now)
+        metrics.answered_whole(counts, now - self.started_at)
         self._client.on_answer(head, self._own_lines(), body, counts)
 
     def end(self, counts: AnswerCounts | None) -> None:
@@ -160,10 +163,13 @@ class ClientAnswer:
             return False
         # It has been sent too, as a good stream waits for nothing but its first byte.
         self._flows, self._first_token = True, None
+        self._time_first_token(now)
+        return True
+
+    def _time_first_token(self, now: float) -> None:
         metrics = self._core.metrics
         metrics.ttft.observe(now - self.started_at)
         metrics.predicted(self._predicted_s, now - self._asked_at)
-        return True
 
     def _own_lines(self) -> bytes:
         """`_own_headers` as they are sent; in one piece, which takes a fifth of the time."""

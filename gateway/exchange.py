@@ -205,7 +205,7 @@ class Exchange:
 
     def _ask(self, question: Question) -> None:
         self._question = question
-        body = salted_body(self.body, self._caller)
+        body = salted_body(self.body, self._caller) if self._caller.salted else self.body
         self._request = to_workers(self._head, body, question, self._request_id, self._core)
         self._dispatch()
 

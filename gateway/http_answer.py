@@ -55,3 +55,8 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def one_chunk(body: bytes) -> bytes:
+    """All of a body, and its end."""
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)

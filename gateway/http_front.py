@@ -41,13 +41,9 @@ class Front:
         own_headers: OwnHeaders,
         heads: HeadCache,
     ) -> None:
-        self.own_headers = own_headers
-        self.generator = generator
-        self.make_admin = make_admin
-        self.hot_paths = hot_paths
-        self.limits = limits
+        self.generator, self.make_admin, self.hot_paths = generator, make_admin, hot_paths
+        self.limits, self.own_headers, self.heads = limits, own_headers, heads
         self.clock, self.deadlines, self.outbox = clock, deadlines, outbox
-        self.heads = heads
         self.draining = False
         self.connections: set[FrontConnection] = set()
 
@@ -191,7 +187,9 @@ class FrontConnection(asyncio.Protocol):
         self._write(head + (http_answer.chunk(data) if self._chunked else data))
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        self._write(b"".join((head.lines, own, self._connection_line(), b"\r\n", body)))
+        more = b"" if head.framed else self._framing()
+        whole = http_answer.one_chunk(body) if self._chunked else body
+        self._write(b"".join((head.lines, own, more, self._connection_line(), b"\r\n", whole)))
         self._answered()
 
     def on_end(self, counts: AnswerCounts | None) -> None:
@@ -210,15 +208,17 @@ class FrontConnection(asyncio.Protocol):
         self.abort()
 
     def _render_head(self, status: int, headers: Headers) -> bytes:
-        assert self._request is not None
         self._head = None
-        more = b""
-        if not http_answer.is_framed(status, headers):
-            # HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
-            self._chunked = http11 = self._request.http11
-            self._keep_alive = self._keep_alive and http11
-            more = http_answer.CHUNKED if http11 else b""
+        more = b"" if http_answer.is_framed(status, headers) else self._framing()
         return http_answer.answer_head(status, headers, more + self._connection_line())
+
+    def _framing(self) -> bytes:
+        """Of a body whose end does not show from its head. HTTP/1.0 knows no chunks: there the end
+        of the connection is the end of the body."""
+        assert self._request is not None
+        self._chunked = http11 = self._request.http11
+        self._keep_alive = self._keep_alive and http11
+        return http_answer.CHUNKED if http11 else b""
 
     def _connection_line(self) -> bytes:
         assert self._request is not None

@@ -137,7 +137,7 @@ class Passage(StandIn):
         self.client.on_end(counts)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        self._finish(counts)
+        self._finish(self.delivered() if counts in _UNTOLD else counts)
         self.client.on_answer(head, own, body, counts)
 
     def on_failure(self, error: RadixgateError) -> None:

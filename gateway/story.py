@@ -176,9 +176,11 @@ class Story(StandIn):
         self._client.on_end(counts)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        self.status, self.counts = head.status, counts
+        self.status, self.streams, self.counts = head.status, head.streams, counts
         if self.first_token_at is None:
-            self.first_token_at = self._clock.now()
+            # As its attempt ended: a time behind that would make it one that brought nothing.
+            ended_at = self.attempts[-1].ended_at if self.attempts else None
+            self.first_token_at = self._clock.now() if ended_at is None else ended_at
         self._end()
         self._client.on_answer(head, own, body, counts)
 

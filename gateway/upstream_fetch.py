@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import msgspec
 
 from radixgate.errors import WorkerFailed
-from radixgate.gateway.answer_heads import AnswerHead
 from radixgate.gateway.attempt import Headers
-from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+from radixgate.gateway.upstream_connection import UpstreamConnection
+from radixgate.gateway.upstream_http import UpstreamPool
 
 # A worker's answer about itself that is larger than this is not read on.
 MAX_FETCHED_BYTES = 4 * 1024 * 1024
@@ -86,8 +86,8 @@ class _Collector:
         if self._size <= MAX_FETCHED_BYTES:
             self._parts.append(data)
 
-    def on_answer(self, head: AnswerHead, body: bytes) -> None:
-        self.on_response(head.status, head.headers)
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.on_response(status, headers)
         self.on_data(body)
         self.on_complete()
 

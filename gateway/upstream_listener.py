@@ -3,7 +3,6 @@
 from typing import Protocol
 
 from radixgate.errors import WorkerFailed
-from radixgate.gateway.answer_heads import AnswerHead
 from radixgate.gateway.attempt import Headers
 
 
@@ -18,8 +17,8 @@ class Listener(Protocol):
 
     def on_complete(self) -> None: ...
 
-    def on_answer(self, head: AnswerHead, body: bytes) -> None:
-        """All of it at once, in place of the three, under a head that came before."""
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        """All of it in one piece, in place of the three."""
         ...
 
     def on_broken(self, error: WorkerFailed, answered: bool) -> None:

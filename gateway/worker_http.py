@@ -6,12 +6,14 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 import asyncio
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway import hop_headers, http_answer
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.aborted_answer import AbortedByOrder
-from radixgate.gateway.answer_heads import AnswerHead
-from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer, counts_of
+from radixgate.gateway.answer_json import counts_of
+from radixgate.gateway.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
 from radixgate.gateway.attempt import (
     AnswerCounts,
     Downstream,
@@ -20,12 +22,23 @@ from radixgate.gateway.attempt import (
     WholeHead,
 )
 from radixgate.gateway.header_rules import Crosses, everything
-from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+from radixgate.gateway.upstream_connection import UpstreamConnection
+from radixgate.gateway.upstream_http import UpstreamPool
 
 # Heads that an answer came under lately; all are forgotten when there are more.
 _MAX_HEADS = 256
 
 _MakeReader = Callable[[], AnswerReader]
+
+
+class _Seen(msgspec.Struct, frozen=True, gc=False):
+    """What follows from a head, for all answers under it: nothing in it is ever changed."""
+
+    headers: Headers  # as the worker sent them: they stay, as they are found by their id
+    passed: Headers  # what clients get of them
+    reader: _MakeReader | None  # None: the answer is not read
+    whole: WholeHead | None  # of an answer in one piece; None: it says nothing of its cost,
+    # or its length is lost on the way
 
 
 class HttpWorkerClient:
@@ -42,54 +55,44 @@ class HttpWorkerClient:
         self._answer_headers = answer_headers
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.authority.encode()
-        self._running: set[HttpAttempt] = set()
+        self.running: set[HttpAttempt] = set()  # each takes itself out
         # A head that comes again is the same list. By its id, which is its own while it is kept.
-        self._seen: dict[int, tuple[Headers, Headers, _MakeReader | None]] = {}
+        self._seen: dict[int, _Seen] = {}
 
     def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
-        self._running.add(attempt)
-        attempt.begin()
+        self.running.add(attempt)
+        connection = self.pool.take_idle()
+        if connection is None:
+            attempt.dial()
+        else:
+            attempt.send(connection)
         return attempt
 
-    def ended(self, attempt: "HttpAttempt") -> None:
-        self._running.discard(attempt)
-
-    def seen(self, status: int, headers: Headers) -> tuple[Headers, Headers, _MakeReader | None]:
-        """The headers, what a client gets of them, and who reads the answer (None: nobody).
-
-        All are shared by the answers under this head: never changed.
-        """
+    def seen(self, status: int, headers: Headers) -> _Seen:
         known = self._seen.get(id(headers))
         if known is None:
             if len(self._seen) >= _MAX_HEADS:
                 self._seen.clear()
             passed = hop_headers.to_client(headers, self._answer_headers)
-            known = self._seen[id(headers)] = headers, passed, _reader_for(status, headers)
+            reader = _reader_for(status, headers)
+            whole = _whole_head(status, passed, reader)
+            known = self._seen[id(headers)] = _Seen(headers, passed, reader, whole)
         return known
 
     def abort_unsent(self, order: AbortOrder) -> int:
         """End those that wait for a connection, as the worker has not heard of them; how many."""
-        meant = [one for one in self._running if one.unsent and order.names_request(one.body)]
+        meant = [one for one in self.running if one.unsent and order.names_request(one.body)]
         for attempt in meant:
             attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
         return len(meant)
 
-    def whole(self, head: AnswerHead) -> WholeHead | None:
-        """What clients get of a head that came before; None: its answers say nothing of their cost,
-        or lose their length on the way."""
-        _, passed, reader = self.seen(head.status, head.headers)
-        if reader is WholeAnswer and http_answer.is_framed(head.status, passed):
-            lines = http_answer.head_lines(head.status, passed)
-            head.passed = WholeHead(head.status, passed, lines)
-        return head.passed
-
     def bodies(self) -> Iterator[bytes]:
         """Of the requests that have not ended."""
-        return (attempt.body for attempt in self._running)
+        return (attempt.body for attempt in self.running)
 
     def close(self) -> None:
-        for attempt in list(self._running):
+        for attempt in list(self.running):
             attempt.fail(self.pool.failure("it was removed from the fleet"))
         self.pool.close()
 
@@ -138,13 +141,6 @@ class HttpAttempt:
     def unsent(self) -> bool:
         return self._connection is None
 
-    def begin(self) -> None:
-        connection = self._client.pool.take_idle()
-        if connection is None:
-            self._dial()
-        else:
-            self._send(connection)
-
     # ------------------------------------------------------------ from the core
 
     def pause(self) -> None:
@@ -184,10 +180,10 @@ class HttpAttempt:
             # The key is ours: the client has given no wrong one, and could not mend it.
             self.fail(self._client.pool.failure("it does not take the key it is asked with"))
             return
-        _, passed, reader = self._client.seen(status, headers)
-        if reader is not None:
-            self._reader = reader()
-        self._downstream.on_head(status, passed)
+        seen = self._client.seen(status, headers)
+        if seen.reader is not None:
+            self._reader = seen.reader()
+        self._downstream.on_head(status, seen.passed)
 
     def on_data(self, data: bytes) -> None:
         if self._downstream is None:
@@ -196,18 +192,26 @@ class HttpAttempt:
             self._reader.feed(data)
         self._downstream.on_body(data)
 
-    def on_answer(self, head: AnswerHead, body: bytes) -> None:
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
         self._connection = None
-        passed = head.passed or self._client.whole(head)
-        if passed is not None and body:
-            downstream = self._detach()
-            if downstream is not None:
-                downstream.on_answer(passed, b"", body, counts_of(body))
-            return
-        self.on_response(head.status, head.headers)
+        whole = self._client.seen(status, headers).whole
+        if whole is not None and body:
+            counts = self._counts_of_stream(body) if whole.streams else counts_of(body)
+            if counts is not None:
+                downstream = self._detach()
+                if downstream is not None:
+                    downstream.on_answer(whole, b"", body, counts)
+                return
+        self.on_response(status, headers)
         if body:
             self.on_data(body)
         self.on_complete()
+
+    def _counts_of_stream(self, body: bytes) -> AnswerCounts | None:
+        """None: it has no finish of a good answer, and is to be looked at as if it came slowly."""
+        reader = self._reader = StreamedAnswer()
+        reader.feed(body)
+        return reader.counts() if reader.is_good() else None
 
     def on_complete(self) -> None:
         downstream = self._detach()
@@ -228,15 +232,15 @@ class HttpAttempt:
         if connection is not None and connection.used and not answered:
             # The worker closed a kept connection as we took it up again: it has not seen the
             # request, so this is no failure of the worker's. A fresh connection is not `used`.
-            self._dial()
+            self.dial()
             return
         downstream = self._detach()
         if downstream is not None:
             downstream.on_failure(error)
 
-    # ------------------------------------------------------------ inside
+    # ------------------------------------------------------------ the connection
 
-    def _dial(self) -> None:
+    def dial(self) -> None:
         self._dialing = asyncio.get_running_loop().create_task(self._connect_and_send())
 
     async def _connect_and_send(self) -> None:
@@ -248,9 +252,9 @@ class HttpAttempt:
                 downstream.on_failure(error)
             return
         self._dialing = None
-        self._send(connection)
+        self.send(connection)
 
-    def _send(self, connection: UpstreamConnection) -> None:
+    def send(self, connection: UpstreamConnection) -> None:
         self._connection = connection
         connection.send(self._client.render_head(self._request), self._request.body, self)
         if self._paused:
@@ -258,7 +262,7 @@ class HttpAttempt:
 
     def _detach(self) -> Downstream | None:
         downstream, self._downstream = self._downstream, None
-        self._client.ended(self)
+        self._client.running.discard(self)
         return downstream
 
 
@@ -273,3 +277,10 @@ def _reader_for(status: int, headers: Headers) -> _MakeReader | None:
     if kind.startswith(b"text/event-stream"):
         return StreamedAnswer
     return WholeAnswer if kind.startswith(b"application/json") else None
+
+
+def _whole_head(status: int, passed: Headers, reader: _MakeReader | None) -> WholeHead | None:
+    framed, streams = http_answer.is_framed(status, passed), reader is StreamedAnswer
+    if reader is None or not (framed or streams):
+        return None
+    return WholeHead(status, passed, http_answer.head_lines(status, passed), framed, streams)

@@ -50,7 +50,7 @@ async def test_an_answer_of_the_turn_in_which_the_client_ends_its_side_still_goe
         client.send(request("/generate", b"x"))
         asked = await gateway.generator.next()
         fields = [*JSON, (b"content-length", b"1")]
-        head = WholeHead(200, fields, head_lines(200, fields))
+        head = WholeHead(200, fields, head_lines(200, fields), framed=True, streams=False)
         asked.client.on_answer(head, b"", b"1", AnswerCounts())
         (connection,) = gateway.front.connections
         transport = connection._transport

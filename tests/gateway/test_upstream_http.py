@@ -6,12 +6,12 @@ import pytest
 
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed
-from radixgate.gateway.answer_heads import AnswerHead
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.upstream_connection import UpstreamConnection
 from radixgate.gateway.upstream_fetch import Fetched, fetch
-from radixgate.gateway.upstream_http import UpstreamConnection, UpstreamPool
+from radixgate.gateway.upstream_http import UpstreamPool
 from scripted_worker import Close, Hang, Raw, ScriptedWorker, Sleep, answer, chat_answer
 from small_gateway import small_gateway
 from until import until
@@ -98,33 +98,35 @@ async def test_interim_answers_are_passed_over() -> None:
         assert len({request.connection.number for request in worker.requests}) == 1
 
 
-class PausesAtOnce:
-    """A listener that wants no more as soon as something comes."""
+class PausesAtItsEnd:
+    """A listener that wants no more as the end of a JSON answer comes."""
 
     def __init__(self, connection: UpstreamConnection) -> None:
         self.connection = connection
         self.complete = False
 
-    def on_response(self, status: int, headers: Headers) -> None:
-        self.connection.pause()
+    def on_response(self, status: int, headers: Headers) -> None: ...
 
-    def on_data(self, data: bytes) -> None: ...
+    def on_data(self, data: bytes) -> None:
+        if data.endswith(b"}"):
+            self.connection.pause()
 
     def on_complete(self) -> None:
         self.complete = True
 
-    def on_answer(self, head: AnswerHead, body: bytes) -> None:
-        self.complete = True
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        raise AssertionError("it came in two pieces")
 
     def on_broken(self, error: WorkerFailed, answered: bool) -> None: ...
 
 
 async def test_a_paused_connection_is_read_again_when_it_is_used_again() -> None:
     async with ScriptedWorker() as worker:
-        worker.script = lambda request: answer(b"{}")
+        whole = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+        worker.script = lambda request: [Raw(whole[:-1]), Sleep(0.01), Raw(whole[-1:])]
         pool, _, _ = pool_to(worker)
         connection = await pool.connect(1.0)
-        listener = PausesAtOnce(connection)
+        listener = PausesAtItsEnd(connection)
         connection.send(b"GET /generate HTTP/1.1\r\nhost: a\r\n\r\n", b"", listener)
         await until(lambda: listener.complete)
         assert (await ask(pool)).ok
