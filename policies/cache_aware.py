@@ -95,10 +95,13 @@ class CacheAware:
             for index, tokens in enumerate(cached)
             if requests[index] - least <= tokens * per_token
         ]
-        most = max([cached[index] for index in free])
-        finalists = [index for index in free if cached[index] == most]
-        branch = "imbalance" if most < max(cached) else "hit" if most else "miss"
-        index = self._home_of(request, candidates, requests, finalists)
+        most, finalists, branch = 0, free, "miss"
+        if any(cached):
+            most = max([cached[index] for index in free])
+            finalists = [index for index in free if cached[index] == most]
+            branch = "imbalance" if most < max(cached) else "hit"
+        home = self._homes.of(request.session)
+        index = None if home is None else self._at_home(home, candidates, requests, finalists)
         if index is None and most and is_scarce(candidates, cached, finalists[0]):
             branch = "spread"
             finalists = [index for index in free if requests[index] == least]
@@ -107,17 +110,14 @@ class CacheAware:
         self._homes.settle(request.session, candidates.ids[index])
         return Choice(index, branch, lambda: _scores(request, cached, free))
 
-    def _home_of(
+    def _at_home(
         self,
-        request: RouteRequest,
+        home: str,
         candidates: Candidates,
         requests: Sequence[int],
         finalists: Sequence[int],
     ) -> int | None:
-        """The finalist where the session was last; None: there is none, or it is busier by far."""
-        home = self._homes.of(request.session)
-        if home is None:
-            return None
+        """The finalist where the session was last; None: it is no finalist, or busier by far."""
         most = min([requests[index] for index in finalists]) + HOME_LEAD
         for index in finalists:
             if candidates.ids[index] == home:

@@ -124,12 +124,11 @@ class KvCost:
                 tokens + crowded.get(count, 0.0)
                 for tokens, count in zip(waiting, requests, strict=True)
             ]
-        costs = [
-            (queued + (prompt_tokens - tokens) * weight) / speed
-            for queued, tokens, weight, speed in zip(
-                waiting, cached, map(weights.__getitem__, requests), speeds, strict=True
-            )
-        ]
+        # A list made at once is no faster for hundreds, and a third dearer for two.
+        costs = []
+        for at, count in enumerate(requests):
+            weight = weights[count]
+            costs.append((waiting[at] + (prompt_tokens - cached[at]) * weight) / speeds[at])
         shares = candidates.kv_share_used
         if max(filter(None, shares), default=0.0) > _FULL:
             for index, used in enumerate(shares):

@@ -38,7 +38,8 @@ class SessionHomes:
         if not session:
             return
         homes = self._homes
+        if session in homes:
+            homes.move_to_end(session)
         homes[session] = worker_id
-        homes.move_to_end(session)
         if len(homes) > self._most:
             homes.popitem(last=False)
