@@ -1,14 +1,13 @@
 """The fleet's books: who is there, what is in flight, and who takes the next request."""
 
 import random
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 
 from radixgate.clock import Clock
 from radixgate.configs.declare import knob
-from radixgate.errors import NoWorkerAvailable, WorkerFailed
+from radixgate.errors import WorkerFailed
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.forecast import Forecast
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
@@ -17,7 +16,7 @@ from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
-from radixgate.fleet.ready_workers import ReadyWorkers
+from radixgate.fleet.ready_workers import ReadyWorkers, nobody
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
@@ -78,6 +77,7 @@ class Fleet:
         self._models = ServedModels()
         self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
+        self._keys: dict[str, tuple[MirrorKey, ...]] = {}  # by model, as far as asked for
         self.journal: Journal | None = None  # None: nobody wants to know
         self.make_shared = SharedMirror.of
         self._ready: dict[str, ReadyWorkers] = {}  # by model; made when first asked for
@@ -95,6 +95,7 @@ class Fleet:
         record = WorkerRecord(identity, shared, OwnQueue(self._numbers))
         self._records[identity.id] = record
         self._models.join(identity.model)
+        self._keys.clear()
         record.enter_mirror()
 
     def set_state(self, worker_id: str, state: WorkerState) -> None:
@@ -114,6 +115,7 @@ class Fleet:
         model, shared = record.identity.model, record.shared
         self._ready.pop(model, None)
         self._models.leave(model)
+        self._keys.clear()
         self._forecast.news_of(model)
         shared.mirror.remove_worker(worker_id)
         if all(other.shared is not shared for other in self._records.values()):
@@ -138,11 +140,14 @@ class Fleet:
 
     def models(self) -> frozenset[str]:
         """What the workers serve, whatever their state."""
-        return self._models.names()
+        return self._models.names
 
     def mirrors_of(self, model: str) -> tuple[MirrorKey, ...]:
         """The mirrors under which a prompt for this model needs block ids."""
-        return tuple([key for key in self._mirrors if key.model == model])
+        keys = self._keys.get(model)
+        if keys is None:
+            keys = self._keys[model] = tuple([key for key in self._mirrors if key.model == model])
+        return keys
 
     def mirror_of(self, worker_id: str) -> RadixMirror:
         """The mirror that knows this worker. Raises WorkerFailed if there is no such worker."""
@@ -190,24 +195,28 @@ class Fleet:
         UnknownModel with the list of models, NoWorkerAvailable if none is ready or left.
         """
         model = self._models.named(ask.model)
-        ready = self._ready_workers(model)
-        if exclude or not len(ready):
+        ready = self._ready.get(model)
+        if ready is None:
+            ready = self._ready[model] = self._in_random_order(model)
+            ready.take_charge()
+        if exclude or not ready.records:
             ready = self._without(exclude, model, ready)
         lineup = Lineup(ask, ready, self._clock.now())
         candidates = lineup.candidates()
         choice = self._policy.choose(request_of(ask), candidates)
         record = ready.records[choice.index]
-        cached, held = lineup.cached_tokens()[choice.index], lineup.held_blocks(choice.index)
-        blocks = ask.blocks.get(record.shared.key, ())
+        held, cached = lineup.held(choice.index)
         ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
-        mirror = record.shared.mirror
-        keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
-        placement = mirror.expect(record.identity.id, blocks, keep_s, held) if blocks else None
+        shared, placement = record.shared, None
+        blocks = ask.blocks.get(shared.key, ())
+        if blocks:
+            keep_s = min(max(_EXPECT_AT_LEAST_S, _EXPECT_TIMES_TTFT * ttft_s), _EXPECT_AT_MOST_S)
+            placement = shared.mirror.expect(record.identity.id, blocks, keep_s, held)
         stake = Stake(ask.prompt_tokens, cached, ttft_s, len(blocks))
         if self.journal is None:
             self._remember(ask)
-            return Lease(record, choice, stake, mirror, placement)
-        lease = FollowedLease(record, choice, stake, mirror, placement)
+            return Lease(record, choice, stake, placement)
+        lease = FollowedLease(record, choice, stake, placement)
         shares = lineup.recent_shares()
         lease.follow(self.journal.decided(ask, model, candidates, shares, choice, ttft_s))
         self._remember(ask)
@@ -249,13 +258,6 @@ class Fleet:
         for shared in self._mirrors.values():
             shared.mirror.check()
 
-    def _ready_workers(self, model: str) -> ReadyWorkers:
-        ready = self._ready.get(model)
-        if ready is None:
-            ready = self._ready[model] = self._in_random_order(model)
-            ready.take_charge()
-        return ready
-
     def _in_random_order(self, model: str) -> ReadyWorkers:
         """Each gateway sees the fleet in an order of its own: a policy that leans to the first of
         equals does not make all of them lean to the same worker."""
@@ -273,15 +275,8 @@ class Fleet:
             left = [record for record in ready.records if record.identity.id not in exclude]
             ready = ReadyWorkers(left, self._clock.now())
         if not len(ready):
-            raise self._nobody(model, exclude)
+            raise nobody(model, self._records.values(), exclude)
         return ready
-
-    def _nobody(self, model: str, exclude: Collection[str]) -> NoWorkerAvailable:
-        mine = [record for record in self._records.values() if record.identity.model == model]
-        states = Counter(record.state.value for record in mine)
-        counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        tried = f"; {len(exclude)} have been tried" if exclude else ""
-        return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")
 
     def _remember(self, ask: Ask) -> None:
         for key, blocks in ask.blocks.items():

@@ -7,7 +7,7 @@ import msgspec
 from radixgate.fleet.identity import WorkerIdentity
 from radixgate.fleet.worker_record import WorkerRecord
 from radixgate.policies.base import Choice
-from radixgate.radix_mirror.mirror import Placement, RadixMirror
+from radixgate.radix_mirror.mirror import Placement
 
 
 class Outcome(StrEnum):
@@ -24,7 +24,7 @@ _OK, _ABORTED = Outcome.OK, Outcome.ABORTED
 _NEVER_COMPUTED = frozenset((Outcome.FAILED, Outcome.REFUSED))
 
 
-class Stake(msgspec.Struct, frozen=True):
+class Stake(msgspec.Struct, frozen=True, gc=False):
     """What a lease has entered in the books, and takes out again."""
 
     prompt_tokens: int
@@ -38,15 +38,12 @@ class Lease:
 
     __slots__ = (
         "_closed",
-        "_mirror",
         "_placement",
         "_record",
-        "_stake",
         "_uncached_tokens",
         "choice",
         "number",
-        "predicted_cached_tokens",
-        "predicted_ttft_s",
+        "stake",
         "worker",
     )
 
@@ -55,27 +52,32 @@ class Lease:
         record: WorkerRecord,
         choice: Choice,
         stake: Stake,
-        mirror: RadixMirror,
         placement: Placement | None,
     ) -> None:
         self._record = record
-        self._stake = stake
-        self._mirror = mirror
         self._placement = placement
         self._closed = False
         self.choice = choice
+        self.stake = stake
         self.worker: WorkerIdentity = record.identity
-        self.predicted_cached_tokens = stake.predicted_cached_tokens
-        self.predicted_ttft_s = stake.predicted_ttft_s
         tokens = stake.prompt_tokens
+        uncached = tokens - stake.predicted_cached_tokens
         # What the worker computes before its first output; None: that has come, or never will.
-        self._uncached_tokens: int | None = tokens - stake.predicted_cached_tokens
+        self._uncached_tokens: int | None = uncached
         counts, place = record.counts, record.place
         counts.requests[place] += 1
-        counts.uncached[place] += self._uncached_tokens
+        counts.uncached[place] += uncached
         # Rises from lease to lease; the worker tells up to which it has seen them.
-        self.number = record.own.enter(self._uncached_tokens)
+        self.number = record.own.enter(uncached)
         record.tokens_in_flight += tokens
+
+    @property
+    def predicted_cached_tokens(self) -> int:
+        return self.stake.predicted_cached_tokens
+
+    @property
+    def predicted_ttft_s(self) -> float:
+        return self.stake.predicted_ttft_s
 
     def first_output(self) -> None:
         """The prompt is computed: its tokens queue no more. Later calls do nothing."""
@@ -85,7 +87,7 @@ class Lease:
         record.counts.uncached[record.place] -= record.own.leave(self.number, self._uncached_tokens)
         self._uncached_tokens = None
         if self._placement is not None:
-            self._mirror.answered(self._placement)
+            self._record.shared.mirror.answered(self._placement)
 
     def close(self, outcome: Outcome, cached_tokens: int | None = None) -> None:
         """The attempt ended. `cached_tokens` as the reply told; None: it did not. Idempotent."""
@@ -98,18 +100,19 @@ class Lease:
             counts.uncached[place] -= record.own.leave(self.number, uncached)
             self._uncached_tokens = None
         counts.requests[place] -= 1
-        record.tokens_in_flight -= self._stake.prompt_tokens
+        record.tokens_in_flight -= self.stake.prompt_tokens
         if self._placement is not None:
+            mirror = record.shared.mirror
             left_early = outcome is _ABORTED and uncached is not None
             if left_early or outcome in _NEVER_COMPUTED:
-                self._mirror.withdraw(self._placement)
+                mirror.withdraw(self._placement)
             else:
-                self._mirror.settle(self._placement, self._cached_blocks(cached_tokens))
+                mirror.settle(self._placement, self._cached_blocks(cached_tokens))
         if cached_tokens is not None and outcome is _OK:
-            record.drift.add(self._stake.predicted_cached_tokens, cached_tokens)
+            record.drift.add(self.stake.predicted_cached_tokens, cached_tokens)
 
     def _cached_blocks(self, cached_tokens: int | None) -> int | None:
         if cached_tokens is None:
             return None
-        key, stake = self._record.identity.mirror, self._stake
+        key, stake = self._record.identity.mirror, self.stake
         return key.depth_of(cached_tokens, stake.blocks, stake.prompt_tokens)

@@ -14,28 +14,25 @@ class Lineup:
     """One request before the ready workers, of which there is at least one. Lives for a choice."""
 
     def __init__(self, ask: Ask, ready: ReadyWorkers, now: float) -> None:
-        self._ask = ask
-        self._ready = ready
-        self._records = ready.records
-        self._now = now
-        self._ids = ready.ids
-        self._depths: list[int] = []  # both empty until asked for
-        self._cached: list[int] = []
+        self._ask, self._ready, self._now = ask, ready, now
+        self._depths: Sequence[int] = ()  # both empty until asked for
+        self._cached: Sequence[int] = ()
 
     def candidates(self) -> Candidates:
         """O(workers), about 20 ns each; what is cached is found when first asked for."""
         ready = self._ready
-        ready.refresh(self._now)
+        told = ready.told(self._now)
+        elsewhere = told.queued_elsewhere
         return Candidates(
-            ids=self._ids,
+            ids=ready.ids,
             requests_in_flight=ready.in_flight.requests[:],
             uncached_tokens_in_flight=ready.in_flight.uncached[:],
-            running=ready.running[:],
-            waiting=ready.waiting[:],
-            queued_uncached_tokens=ready.queued[:],
-            queued_elsewhere=_queued_elsewhere(ready),
-            kv_share_used=_kv_shares_used(ready),
-            prefill_tokens_per_s=ready.speeds[:],
+            running=told.running,
+            waiting=told.waiting,
+            queued_uncached_tokens=told.queued,
+            queued_elsewhere=_unknown_to_us(elsewhere, ready) if any(elsewhere) else elsewhere,
+            kv_share_used=_kv_shares_used(told.kv_share, ready),
+            prefill_tokens_per_s=told.speeds,
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
             read_decode_step_s=self.decode_step_s,
@@ -50,7 +47,7 @@ class Lineup:
     def confirmed_tokens(self) -> Sequence[int]:
         """Of those, what the worker has reported as stored. O(workers x blocks)."""
         confirmed = []
-        for record, cached in zip(self._records, self.cached_tokens(), strict=True):
+        for record, cached in zip(self._ready.records, self.cached_tokens(), strict=True):
             key, mirror = record.shared.key, record.shared.mirror
             blocks = self._ask.blocks.get(key, ())
             depth = mirror.confirmed_depth(record.identity.id, blocks)
@@ -62,7 +59,7 @@ class Lineup:
         """The share of recent prompts that begin with what this worker has cached of ours."""
         if not self._cached:
             self._look()
-        shared = self._records[index].shared
+        shared = self._ready.records[index].shared
         return shared.recent.share(prompt_of(self._ask, shared.key), self._depths[index])
 
     def recent_shares(self) -> Sequence[float]:
@@ -70,7 +67,7 @@ class Lineup:
         self.cached_tokens()
         known: dict[tuple[int, int], float] = {}
         shares = []
-        for index, record in enumerate(self._records):
+        for index, record in enumerate(self._ready.records):
             where = id(record.shared), self._depths[index]
             if where not in known:
                 known[where] = self.recent_share(index)
@@ -79,27 +76,32 @@ class Lineup:
 
     def decode_step_s(self) -> Sequence[float | None]:
         """Of each worker, as reported within the last two seconds."""
-        reports = [record.fresh_report(self._now) for record in self._records]
+        reports = [record.fresh_report(self._now) for record in self._ready.records]
         return [report.decode_step_s if report else None for report in reports]
 
-    def held_blocks(self, index: int) -> int:
-        """The leading blocks that this worker holds."""
+    def held(self, index: int) -> tuple[int, int]:
+        """The leading blocks that this worker holds, and the tokens that it need not compute."""
         if not self._cached:
             self._look()
-        return self._depths[index]
+        return self._depths[index], self._cached[index]
 
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""
         ready = self._ready
+        if not any(self._ask.blocks.values()):  # as of a prompt shorter than a block
+            self._depths = self._cached = ready.nothing
+            return
         if len(ready.mirrors) == 1:
             self._depths, self._cached = self._depths_in(ready.mirrors[0], ready.mirror_places())
             return
-        self._depths, self._cached = [0] * len(self._ids), [0] * len(self._ids)
+        records, ids = ready.records, ready.ids
+        all_depths, all_cached = [0] * len(ids), [0] * len(ids)
         for shared in ready.mirrors:
-            mine = [at for at, record in enumerate(self._records) if record.shared is shared]
-            places = [shared.mirror.place(self._ids[at]) for at in mine]
+            mine = [at for at, record in enumerate(records) if record.shared is shared]
+            places = [shared.mirror.place(ids[at]) for at in mine]
             for at, depth, cached in zip(mine, *self._depths_in(shared, places), strict=True):
-                self._depths[at], self._cached[at] = depth, cached
+                all_depths[at], all_cached[at] = depth, cached
+        self._depths, self._cached = all_depths, all_cached
 
     def _depths_in(
         self, shared: SharedMirror, places: Sequence[int]
@@ -114,27 +116,24 @@ class Lineup:
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 
-def _queued_elsewhere(ready: ReadyWorkers) -> Sequence[int | None]:
+def _unknown_to_us(queued: Sequence[int | None], ready: ReadyWorkers) -> Sequence[int | None]:
     """What siblings have sent is in our own counts already, sooner than a worker can report it."""
-    queued = ready.queued_elsewhere[:]
-    if not any(queued):
-        return queued
     return [
         None if tokens is None else max(0, tokens - record.siblings_uncached_tokens)
         for tokens, record in zip(queued, ready.records, strict=True)
     ]
 
 
-def _kv_shares_used(ready: ReadyWorkers) -> Sequence[float | None]:
+def _kv_shares_used(
+    reported: Sequence[float | None], ready: ReadyWorkers
+) -> Sequence[float | None]:
     """As reported; else our own tokens over the capacity; None if neither is known."""
-    shares = ready.kv_share[:]
-    if None in shares:
-        for place, share in enumerate(shares):
-            record = ready.records[place]
-            capacity = record.identity.capacity_tokens
-            if share is None and capacity:
-                shares[place] = min(1.0, record.tokens_in_flight / capacity)
-    return shares
+    if None not in reported:
+        return reported
+    return [
+        share if share is not None or not capacity else min(1.0, record.tokens_in_flight / capacity)
+        for share, record, capacity in zip(reported, ready.records, ready.capacities, strict=True)
+    ]
 
 
 def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
@@ -144,11 +143,5 @@ def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
 
 def request_of(ask: Ask) -> RouteRequest:
     """The ask as a policy sees it. Blocks are those of its first mirror."""
-    return RouteRequest(
-        prompt_tokens=ask.prompt_tokens,
-        session=ask.session,
-        group=ask.group,
-        tenant=ask.tenant,
-        priority=ask.priority,
-        blocks=next(iter(ask.blocks.values()), ()),
-    )
+    blocks = next(iter(ask.blocks.values()), ())
+    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority, blocks)

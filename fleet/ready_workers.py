@@ -1,14 +1,30 @@
 """The ready workers of one model: in columns, what is in flight and what they last reported."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
+
+from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.compared_speeds import ComparedSpeeds
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.worker_record import InFlight, SharedMirror, WorkerRecord
 
 
+class Told(msgspec.Struct, frozen=True):
+    """What the ready workers last reported, in columns that never change: decisions share them."""
+
+    running: Sequence[int | None]
+    waiting: Sequence[int | None]
+    queued: Sequence[int | None]
+    queued_elsewhere: Sequence[int | None]
+    kv_share: Sequence[float | None]
+    speeds: Sequence[float | None]
+
+
 class ReadyWorkers:
-    """Kept between requests: a report changes one place of each column, a request copies them.
+    """Kept between requests: a report changes one place of each column, which a request copies if
+    none has since.
 
     Made anew when a worker becomes ready or is so no longer. Where a worker has not reported, or
     more than two seconds ago, a column holds None. What is in flight is as it was when this was
@@ -18,6 +34,8 @@ class ReadyWorkers:
     def __init__(self, records: Sequence[WorkerRecord], now: float) -> None:
         self.records = records
         self.ids = [record.identity.id for record in records]
+        self.capacities = [record.identity.capacity_tokens for record in records]
+        self.nothing: Sequence[int] = (0,) * len(records)  # of a prompt that nobody has cached
         mirrors = {id(record.shared): record.shared for record in records}
         self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
         self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
@@ -33,6 +51,7 @@ class ReadyWorkers:
         self._speeds = ComparedSpeeds([record.speed for record in records])
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
+        self._told: Told | None = None  # None: to be copied anew
         for place in range(len(records)):
             self._enter(place, now)
         self.in_flight = InFlight(
@@ -76,6 +95,22 @@ class ReadyWorkers:
         self._enter(place, now)
         self._speeds.heard(place, now)
 
+    def told(self, now: float) -> Told:
+        """The columns as they are now. O(1) where nobody has reported since it was asked for last,
+        as of workers that never do; else O(workers), about 5 ns each."""
+        if now - self._oldest > REPORT_MAX_AGE_S:
+            self.refresh(now)
+        if self._told is None:
+            self._told = Told(
+                tuple(self.running),
+                tuple(self.waiting),
+                tuple(self.queued),
+                tuple(self.queued_elsewhere),
+                tuple(self.kv_share),
+                self._speeds.column,
+            )
+        return self._told
+
     def refresh(self, now: float) -> None:
         """Drop reports that are too old by now. O(1) nearly always, O(workers) when one may be."""
         if now - self._oldest <= REPORT_MAX_AGE_S:
@@ -86,6 +121,7 @@ class ReadyWorkers:
 
     def _enter(self, place: int, now: float) -> None:
         record = self.records[place]
+        self._told = None
         report = record.fresh_report(now)
         if report is None:
             record.forget_report()
@@ -103,3 +139,13 @@ class ReadyWorkers:
 def _kv_share(report: LoadReport) -> float | None:
     """None: it does not tell how much there is."""
     return report.kv_tokens_used / report.kv_tokens_total if report.kv_tokens_total else None
+
+
+def nobody(
+    model: str, records: Iterable[WorkerRecord], exclude: Collection[str]
+) -> NoWorkerAvailable:
+    """Of these workers none that serves the model is ready, or all that are have been left out."""
+    states = Counter(record.state.value for record in records if record.identity.model == model)
+    counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    tried = f"; {len(exclude)} have been tried" if exclude else ""
+    return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")

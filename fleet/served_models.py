@@ -10,18 +10,15 @@ class ServedModels:
 
     def __init__(self) -> None:
         self._workers: Counter[str] = Counter()  # none of zero
-        self._names: frozenset[str] = frozenset()  # asked for with each request
+        self.names: frozenset[str] = frozenset()  # asked for with each request
 
     def join(self, model: str) -> None:
         self._workers[model] += 1
-        self._names = frozenset(self._workers)
+        self.names = frozenset(self._workers)
 
     def leave(self, model: str) -> None:
         self._workers -= Counter((model,))
-        self._names = frozenset(self._workers)
-
-    def names(self) -> frozenset[str]:
-        return self._names
+        self.names = frozenset(self._workers)
 
     def named(self, name: str | None) -> str:
         """The model to route by; None or "": the only one there is.
@@ -29,10 +26,10 @@ class ServedModels:
         Raises RequestError if there are several, UnknownModel with the list, NoWorkerAvailable.
         """
         models = self._workers
-        if not models:
-            raise NoWorkerAvailable("no worker has joined yet")
         if name and name in models:
             return name
+        if not models:
+            raise NoWorkerAvailable("no worker has joined yet")
         known = ", ".join(sorted(models))
         if name:
             raise UnknownModel(

@@ -61,7 +61,7 @@ class ClientAnswer:
     def asked(self, lease: Lease, now: float) -> None:
         """A worker gets it."""
         self.worker_id = lease.worker.id
-        self._asked_at, self._predicted_s = now, lease.predicted_ttft_s
+        self._asked_at, self._predicted_s = now, lease.stake.predicted_ttft_s
 
     def hold(self, status: int, headers: Headers) -> None:
         """A worker begins to answer; until its first bytes come, another one still may."""

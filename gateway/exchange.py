@@ -223,7 +223,7 @@ class Exchange:
             self._tried.append(worker_id)
             if not begun:
                 self._answer.held = None
-            core.metrics.dispatched(lease.choice.branch, lease.predicted_cached_tokens)
+            core.metrics.dispatched(lease.choice.branch, lease.stake.predicted_cached_tokens)
             self._answer.asked(lease, self._be_patient(core.patience.first_byte_s))
             self._attempt = core.clients[worker_id].start(request, self, lease.number)
         except RadixgateError as error:

@@ -137,3 +137,13 @@ def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew() -> No
     for record in told.ready.records[::-1]:
         record.enter_mirror()
     assert told.ready.mirror_places() == [1, 0]
+
+
+def test_decisions_share_the_columns_until_somebody_reports() -> None:
+    told = Told()
+    told.tell(0, report(running=1), now=0.0)
+    before = told.ready.told(0.0)
+    assert told.ready.told(0.5) is before
+    told.tell(1, report(running=2), now=1.0)
+    assert (before.running, told.ready.told(1.0).running) == ((1, None), (1, 2))
+    assert told.ready.told(2.5).running == (None, 2)
