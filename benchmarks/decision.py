@@ -115,7 +115,7 @@ def test_a_new_prompt(
     desk = Desk(policy, workers, tokens, 64)
 
     def decide(prompt: "array[int]") -> None:
-        desk.decide(prompt, chain(ROOT, prompt, 64).tolist())
+        desk.decide(prompt, chain(ROOT, prompt, 64))
 
     benchmark.pedantic(decide, setup=lambda: ((desk.next_prompt(),), {}), rounds=ROUNDS)
     report(benchmark, capsys, f"{policy}: {workers} workers, {tokens:,} tokens, page 64")

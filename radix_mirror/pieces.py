@@ -7,7 +7,7 @@ from itertools import repeat
 from radixgate.radix_mirror.walk import Depths, FallOffs, Lookup, enter, enter_all, fall_offs, fill
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
-PIECE_BLOCKS = 32
+PIECE_BLOCKS = 64
 # Blocks of the pieces that are remembered: 128 prompts of 2,048 blocks that share nothing.
 MOST_BLOCKS = 262_144
 # Prompts that part within a piece have one each. Beyond so many they are found anew: a change in

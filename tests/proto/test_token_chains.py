@@ -28,7 +28,7 @@ def test_turns_of_a_conversation_have_the_ids_of_the_rule(lengths: list[int], pa
     for length in lengths:
         history += words(rng, length)
         for parent in (TOY, root_id("toy", salt="a")):
-            assert chains.chain(parent, history, page) == chain(parent, history, page).tolist()
+            assert chains.chain(parent, history, page) == chain(parent, history, page)
 
 
 def test_what_was_seen_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
