@@ -90,6 +90,8 @@ class Event(_Answer):
     def counts(self) -> AnswerCounts | None:
         if self.response is not None:
             return self.response.counts()
+        if self.usage is None and self.meta_info is None and self.what != "response":
+            return None  # as most of them
         return super().counts()
 
     @property

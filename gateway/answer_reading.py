@@ -97,8 +97,12 @@ class StreamedAnswer:
 
     def is_good(self) -> bool:
         """The model's own finish was among the last: so there has been output, and no error."""
-        finished = [answer for answer in self._answers() if answer.finishes]
-        return bool(finished) and all(answer.error is None for answer in finished)
+        answers = self._answers()
+        for answer in answers:
+            if answer.error is not None:
+                return False
+        # The last but one, as a rule: what brings the usage stands behind it.
+        return any(answer.finishes for answer in reversed(answers))
 
     def counts(self) -> AnswerCounts:
         if self._told is None:
