@@ -29,6 +29,7 @@ from radixgate.gateway.prompt_tokens import ServedModel
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.step_tokens import with_tokens
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.toy import toy_tokenizer_bundle
 
@@ -88,16 +89,17 @@ def ask(gateway: Gateway, number: int) -> Wire:
     return client
 
 
-def step(streams: int, number: int) -> bytes:
+def step(streams: int, number: int, *, columns: bool) -> bytes:
     """One token of each stream, as the worker's message has it."""
     items = [
         pb.Item(handle=handle, token_ids=[100 + (handle + number) % 26], text=" word")
         for handle in range(1, streams + 1)
     ]
-    return pb.StepBatch(step=number, items=items).SerializeToString()
+    batch = pb.StepBatch(step=number, items=items)
+    return (with_tokens(batch) if columns else batch).SerializeToString()
 
 
-async def measure(streams: int) -> tuple[float, float]:
+async def measure(streams: int, *, columns: bool) -> tuple[float, float]:
     clock, rng = SystemClock(), random.Random(0)
     config = GatewayConfig(port=0)
     own = own_policy(config.policy, PolicyConfigs(), clock, rng)
@@ -113,7 +115,8 @@ async def measure(streams: int) -> tuple[float, float]:
     outbox = gateway.door.front.outbox
     laps = []
     for number in range(STEPS):
-        message = step(streams, number)
+        # A stream's first item tells more than its token.
+        message = step(streams, number, columns=columns and number > 0)
         began = time.thread_time()
         stream._dispatch(pb.StepBatch.FromString(message))
         for client in clients:  # as at the end of the loop's turn, which does not end here
@@ -128,8 +131,10 @@ async def measure(streams: int) -> tuple[float, float]:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", default="8,64,256", help="how many at once")
-    for streams in map(int, parser.parse_args().streams.split(",")):
-        median, low = await measure(streams)
+    parser.add_argument("--items", action="store_true", help="a message each, not columns")
+    options = parser.parse_args()
+    for streams in map(int, options.streams.split(",")):
+        median, low = await measure(streams, columns=not options.items)
         print(f"{streams:>4} streams   p50 {median:>6.1f} us   p10 {low:>6.1f} us")
 
 

@@ -19,6 +19,7 @@ from grpc_health.v1.health import aio as grpc_health
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.step_tokens import with_tokens
 from radixgate.worker.toy import toy_tokenizer_bundle
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -49,6 +50,7 @@ class ScriptedService(rpc.WorkerServicer):
     ) -> AsyncIterator[pb.StepBatch]:
         rows: dict[int, Row] = {}
         fresh: list[Row] = []
+        reads_tokens: list[bool] = []  # once the gateway has said hello
         woken = asyncio.Event()
 
         async def read() -> None:
@@ -63,6 +65,13 @@ class ScriptedService(rpc.WorkerServicer):
                     woken.set()
                 elif kind == "credit" and command.credit.handle in rows:
                     rows[command.credit.handle].credit += command.credit.tokens
+                elif kind == "credits":
+                    credits = command.credits
+                    for handle, tokens in zip(credits.handles, credits.tokens, strict=True):
+                        if handle in rows:
+                            rows[handle].credit += tokens
+                elif kind == "hello":
+                    reads_tokens.append(command.hello.reads_tokens)
                 elif kind == "abort":
                     rows.pop(command.abort.handle, None)
 
@@ -82,7 +91,8 @@ class ScriptedService(rpc.WorkerServicer):
                     due = max(due + self._gap_s, loop.time())
                 if turn:
                     step += 1
-                    yield pb.StepBatch(step=step, items=[_item(row) for row in turn])
+                    batch = pb.StepBatch(step=step, items=[_item(row) for row in turn])
+                    yield with_tokens(batch) if True in reads_tokens else batch
                     for row in turn:
                         if not row.left:
                             rows.pop(row.handle, None)

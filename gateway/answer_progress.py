@@ -130,6 +130,11 @@ class AnswerProgress:
             self._open.discard(key)
         return self.renderer.item(prompt, item)
 
+    def tokens_of(self, prompt: int) -> "tuple[array[int], Callable[[int, str], bytes]]":
+        """`take` in two parts for items that bring one token of choice 0 with its text and nothing
+        else: append the token's id, then call with both."""
+        return self._ids.setdefault((prompt, 0), array("I")), self.renderer.token_of(prompt)
+
     def end_aborted(self) -> bytes:
         """Finish by order what no worker will: the rest of the rendered answer."""
         events = []

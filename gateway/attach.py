@@ -26,6 +26,10 @@ class Receiver(Protocol):
 
     def on_item(self, item: pb.Item) -> None: ...
 
+    def on_token(self, token_id: int, text: str) -> None:
+        """An item that brings this token of choice 0, its text, and nothing else."""
+        ...
+
     def on_refused(self, refused: pb.Refused) -> None: ...
 
     def on_lost(self, error: RadixgateError) -> None:
@@ -38,12 +42,20 @@ class _Outbound:
 
     def __init__(self, hello: pb.Command) -> None:
         self._commands: deque[pb.Command] = deque((hello,))
+        self._credits: dict[int, int] = {}  # tokens by handle, not sent yet
         self._wake = asyncio.Event()
         self.unsent_bytes = 0
+        self.takes_credits = False  # several in one command
 
     def put(self, command: pb.Command) -> None:
         self.unsent_bytes += _size(command)
         self._commands.append(command)
+        self._wake.set()
+
+    def add_credit(self, handle: int, tokens: int) -> None:
+        """Sent behind what is there: credits of one step go together, as streams that began
+        together need theirs together, and a message costs as much as ten items."""
+        self._credits[handle] = self._credits.get(handle, 0) + tokens
         self._wake.set()
 
     async def commands(self) -> AsyncIterator[pb.Command]:
@@ -52,8 +64,20 @@ class _Outbound:
                 command = self._commands.popleft()
                 self.unsent_bytes -= _size(command)
                 yield command
+            if self._credits:
+                self._commands.extend(self._credit_commands())
+                continue
             self._wake.clear()
             await self._wake.wait()
+
+    def _credit_commands(self) -> list[pb.Command]:
+        credits, self._credits = self._credits, {}
+        if self.takes_credits:
+            return [pb.Command(credits=pb.Credits(handles=credits, tokens=credits.values()))]
+        return [
+            pb.Command(credit=pb.Credit(handle=handle, tokens=tokens))
+            for handle, tokens in credits.items()
+        ]
 
 
 class AttachStream:
@@ -61,7 +85,8 @@ class AttachStream:
 
     def __init__(self, stub: rpc.WorkerStub, gateway_id: str, worker: str) -> None:
         self._stub = stub
-        self._hello = pb.Command(hello=pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION))
+        hello = pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION, reads_tokens=True)
+        self._hello = pb.Command(hello=hello)
         self._worker = worker
         self._next_handle = 1
         self.heard = False  # outputs have come; who asks takes it back
@@ -73,8 +98,11 @@ class AttachStream:
     def in_flight(self) -> int:
         return len(self._receivers)
 
-    def submit(self, submits: Sequence[pb.Submit], receiver: Receiver) -> list[int]:
-        """Send prompts; their handles come back. Raises WorkerFailed if nothing can be sent."""
+    def submit(self, submits: Sequence[pb.Submit], receivers: Sequence[Receiver]) -> list[int]:
+        """Send prompts, each with a receiver of its own; their handles come back.
+
+        Raises WorkerFailed if nothing can be sent.
+        """
         outbound = self._outbound
         if outbound is None:
             raise WorkerFailed(f"worker {self._worker} is not attached")
@@ -84,7 +112,7 @@ class AttachStream:
                 f"worker {self._worker} has not taken {outbound.unsent_bytes} bytes of commands"
             )
         handles = []
-        for submit in submits:
+        for submit, receiver in zip(submits, receivers, strict=True):
             submit.handle = self._next_handle
             self._next_handle += 1
             self._receivers[submit.handle] = receiver
@@ -107,8 +135,8 @@ class AttachStream:
         self._receivers.pop(handle, None)
 
     def add_credit(self, handle: int, tokens: int) -> None:
-        if handle in self._receivers:
-            self._put(pb.Command(credit=pb.Credit(handle=handle, tokens=tokens)))
+        if handle in self._receivers and self._outbound is not None:
+            self._outbound.add_credit(handle, tokens)
 
     async def run(self) -> None:
         """Connect, and connect again whenever the stream breaks; runs until cancelled."""
@@ -123,6 +151,8 @@ class AttachStream:
                 async for batch in self._stub.Attach(outbound.commands()):
                     pause_s = RECONNECT_FIRST_S
                     self.heard = True
+                    if batch.HasField("tokens"):
+                        outbound.takes_credits = True
                     self._dispatch(batch)
             except grpc.aio.AioRpcError as exc:
                 error = exc.details() or exc.code().name
@@ -141,25 +171,39 @@ class AttachStream:
             receiver = self._receivers.pop(refused.handle, None)
             if receiver is not None:
                 receiver.on_refused(refused)
+        # Outputs of a handle that was aborted here may still be on their way.
+        tokens, receivers = batch.tokens, self._receivers
+        for handle, token_id, text in zip(
+            tokens.handles, tokens.token_ids, tokens.texts, strict=True
+        ):
+            receiver = receivers.get(handle)
+            if receiver is None:
+                continue
+            try:
+                receiver.on_token(token_id, text)
+            except Exception:
+                self._fail(handle, receiver)
         for item in batch.items:
-            # Items of a handle that was aborted here may still be on their way.
-            receiver = self._receivers.get(item.handle)
+            receiver = receivers.get(item.handle)
             if receiver is None:
                 continue
             try:
                 receiver.on_item(item)
             except Exception:
-                # A fault of ours in one answer must not break the stream that all share.
-                _log.exception("an item could not be rendered")
-                self.abort(item.handle)
-                receiver.on_lost(RadixgateError("internal error; the log has the details"))
+                self._fail(item.handle, receiver)
+
+    def _fail(self, handle: int, receiver: Receiver) -> None:
+        """A fault of ours in one answer must not break the stream that all share."""
+        _log.exception("an item could not be rendered")
+        self.abort(handle)
+        receiver.on_lost(RadixgateError("internal error; the log has the details"))
 
     def _break_off(self, outbound: _Outbound, error: RadixgateError) -> None:
         if self._outbound is not outbound:
             return  # a later `run` has the stream, and what runs is its
         self._outbound = None
         receivers, self._receivers = self._receivers, {}
-        for receiver in dict.fromkeys(receivers.values()):
+        for receiver in receivers.values():
             receiver.on_lost(error)
 
 

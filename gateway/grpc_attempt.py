@@ -1,7 +1,7 @@
 """An attempt at a worker of ours: items come in, the bytes of an HTTP answer go out."""
 
+from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
 from radixgate.gateway.abort_order import AbortOrder
@@ -16,29 +16,18 @@ _GIVE_BACK = STREAM_CREDIT // 2
 _BUSY = frozenset((429, 503))
 
 
-@dataclass(slots=True)
-class _Running:
-    """One `Submit` of this attempt."""
-
-    prompt: int
-    rid: str  # the client's, where it gave one
-    prior: int  # tokens of its choice that came before
-    open_choices: int
-    untaken: int = 0  # tokens emitted and not given back as credit
-
-
 class GrpcAttempt:
-    """What is left of one request, at one worker. A receiver of the stream's outputs."""
+    """What is left of one request, at one worker."""
 
     __slots__ = (
-        "_cancelled",
-        "_downstream",
         "_on_over",
+        "_over",
         "_paused",
         "_progress",
         "_running",
         "_stream",
         "_streamed",
+        "downstream",
     )
 
     def __init__(
@@ -52,23 +41,24 @@ class GrpcAttempt:
     ) -> None:
         """`on_over` is called once it has ended, however; calling it twice must be harmless."""
         self._stream = stream
-        self._downstream = downstream
+        self.downstream = downstream
         self._progress = progress
         self._streamed = streamed
         self._on_over = on_over
         self._running: dict[int, _Running] = {}  # by handle
         self._paused = False
-        self._cancelled = False
+        self._over = False
 
     def begin(self, new_rid: Callable[[], str], number: int) -> None:
         """Raises WorkerFailed if the worker is not attached."""
         wanted = self._progress.submits(new_rid)
         for _, _, submit in wanted:
             submit.number = number
-        handles = self._stream.submit([submit for _, _, submit in wanted], self)
-        for handle, (prompt, rid, submit) in zip(handles, wanted, strict=True):
-            prior = len(submit.prior_output_ids) // 4
-            self._running[handle] = _Running(prompt, rid, prior, submit.sampling.n or 1)
+        running = [_Running(self, prompt, rid, submit) for prompt, rid, submit in wanted]
+        handles = self._stream.submit([submit for _, _, submit in wanted], running)
+        for handle, one in zip(handles, running, strict=True):
+            one.handle = handle
+            self._running[handle] = one
 
     def runs(self, order: AbortOrder) -> bool:
         return any(order.names(one.rid) for one in self._running.values())
@@ -91,8 +81,8 @@ class GrpcAttempt:
 
     def resume(self) -> None:
         self._paused = False
-        for handle, running in self._running.items():
-            self._give_back(handle, running)
+        for running in self._running.values():
+            self.give_back(running)
 
     def delivered(self) -> AnswerCounts | None:
         usage = self._progress.usage
@@ -103,7 +93,7 @@ class GrpcAttempt:
         )
 
     def cancel(self) -> None:
-        self._cancelled = True
+        self._over = True
         for handle in self._running:
             self._stream.abort(handle)
         self._running.clear()
@@ -111,25 +101,29 @@ class GrpcAttempt:
 
     # ------------------------------------------------------------------ from the worker's stream
 
-    def on_item(self, item: pb.Item) -> None:
-        handle = item.handle
+    def on_item(self, running: "_Running", item: pb.Item) -> None:
         # Asked once: each look at a field of a message makes an object.
         finishes = item.HasField("finish")
         if finishes and item.finish.HasField("status"):
-            self._fail(handle, WorkerFailed(item.finish.message))
+            self._fail(running.handle, WorkerFailed(item.finish.message))
             return
-        running = self._running[handle]
         data = self._progress.take(running.prompt, item, running.prior)
         if self._streamed:
             if not self._progress.head_sent:
                 self._send_head(None)
             if data:
-                self._downstream.on_body(data)
+                self.downstream.on_body(data)
             running.untaken += len(item.token_ids)
             if running.untaken >= _GIVE_BACK:
-                self._give_back(handle, running)
+                self.give_back(running)
         if finishes:
-            self._finish_choice(handle, running)
+            self._finish_choice(running)
+
+    def begin_tokens(self, prompt: int) -> "tuple[array[int], Callable[[int, str], bytes]]":
+        """Before the first single token of a prompt: see `AnswerProgress.tokens_of`."""
+        if self._streamed and not self._progress.head_sent:
+            self._send_head(None)
+        return self._progress.tokens_of(prompt)
 
     def on_refused(self, refused: pb.Refused) -> None:
         field = refused.field if refused.HasField("field") else None
@@ -143,25 +137,25 @@ class GrpcAttempt:
         self._fail(refused.handle, error)
 
     def on_lost(self, error: RadixgateError) -> None:
-        if self._cancelled:
+        """Each of its prompts says so; the first counts."""
+        if self._over:
             return
-        self._running.clear()
-        self._on_over(self)
-        self._downstream.on_failure(error)
+        self.cancel()
+        self.downstream.on_failure(error)
 
     def _fail(self, handle: int, error: RadixgateError) -> None:
         """The worker has ended this handle; it is told to end the others."""
         self._running.pop(handle, None)
         self._stream.forget(handle)
         self.cancel()
-        self._downstream.on_failure(error)
+        self.downstream.on_failure(error)
 
-    def _finish_choice(self, handle: int, running: _Running) -> None:
+    def _finish_choice(self, running: "_Running") -> None:
         running.open_choices -= 1
         if running.open_choices:
             return
-        del self._running[handle]
-        self._stream.forget(handle)
+        del self._running[running.handle]
+        self._stream.forget(running.handle)
         if self._progress.complete:
             self._end()
 
@@ -170,9 +164,9 @@ class GrpcAttempt:
         rest = self._progress.renderer.end()
         if not self._progress.head_sent:
             self._send_head(len(rest))
-        self._downstream.on_body(rest)
+        self.downstream.on_body(rest)
         usage = self._progress.usage
-        self._downstream.on_end(
+        self.downstream.on_end(
             AnswerCounts(
                 prompt=usage.prompt_tokens,
                 cached=usage.cached_tokens,
@@ -188,9 +182,63 @@ class GrpcAttempt:
             headers.append((b"content-length", b"%d" % length))
         if content_type == sse.CONTENT_TYPE:
             headers.append((b"cache-control", b"no-cache"))
-        self._downstream.on_head(200, headers)
+        self.downstream.on_head(200, headers)
 
-    def _give_back(self, handle: int, running: _Running) -> None:
-        if running.untaken and not self._paused:
-            self._stream.add_credit(handle, running.untaken)
+    def give_back(self, running: "_Running") -> None:
+        """Credit for what the client has taken; an answer that goes out whole has had all of it."""
+        if running.untaken and self._streamed and not self._paused:
+            self._stream.add_credit(running.handle, running.untaken)
             running.untaken = 0
+
+
+class _Running:
+    """One `Submit` of an attempt, and the receiver of its outputs."""
+
+    __slots__ = (
+        "_attempt",
+        "_ids",
+        "_render",
+        "_send",
+        "handle",
+        "open_choices",
+        "prior",
+        "prompt",
+        "rid",
+        "untaken",
+    )
+
+    def __init__(self, attempt: GrpcAttempt, prompt: int, rid: str, submit: pb.Submit) -> None:
+        self._attempt = attempt
+        self.handle = 0  # until it is submitted
+        self.prompt = prompt
+        self.rid = rid  # the client's, where it gave one
+        self.prior = len(submit.prior_output_ids) // 4  # tokens of its choice that came before
+        self.open_choices = submit.sampling.n or 1
+        self.untaken = 0  # tokens emitted and not given back as credit
+        # What every token needs, fetched once: hundreds of streams take turns, and each object on
+        # the way is another miss of the processor's cache.
+        self._render: Callable[[int, str], bytes] | None = None  # None: no single token has come
+        self._ids = array("I")
+        self._send: Callable[[bytes], None] = attempt.downstream.on_body
+
+    def on_token(self, token_id: int, text: str) -> None:
+        render = self._render
+        if render is None:
+            self._ids, render = self._attempt.begin_tokens(self.prompt)
+            self._render = render
+        self._ids.append(token_id)
+        data = render(token_id, text)
+        if data:
+            self._send(data)
+        self.untaken += 1
+        if self.untaken >= _GIVE_BACK:
+            self._attempt.give_back(self)
+
+    def on_item(self, item: pb.Item) -> None:
+        self._attempt.on_item(self, item)
+
+    def on_refused(self, refused: pb.Refused) -> None:
+        self._attempt.on_refused(refused)
+
+    def on_lost(self, error: RadixgateError) -> None:
+        self._attempt.on_lost(error)

@@ -80,6 +80,10 @@ class Renderer(Protocol):
         """What can be sent now that `item` has come for prompt number `prompt`."""
         ...
 
+    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+        """`item` for a token id of choice 0 with its text and nothing else, made once a prompt."""
+        ...
+
     def end(self) -> bytes:
         """The rest, after the last item of every choice."""
         ...

@@ -142,6 +142,9 @@ class _Stream:
             event["index"] = index
         return sse.event(_json(event))
 
+    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+        return lambda token_id, text: self.item(prompt, _item(token_id, text))
+
     def end(self) -> bytes:
         return sse.DONE
 
@@ -157,9 +160,16 @@ class _Whole:
         self._form.add(prompt, item)
         return b""
 
+    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+        return lambda token_id, text: self.item(prompt, _item(token_id, text))
+
     def end(self) -> bytes:
         answers = [self._form.read(index) for index in sorted(self._form.choices)]
         return _json(answers if self._batch else answers[0])
+
+
+def _item(token_id: int, text: str) -> pb.Item:
+    return pb.Item(token_ids=(token_id,), text=text)
 
 
 def _finish(finish: pb.Finish, length: int) -> dict[str, object]:

@@ -158,9 +158,7 @@ class _Stream:
     def item(self, prompt: int, item: pb.Item) -> bytes:
         self._usage.add(prompt, item)
         index = prompt * self._choices + item.choice
-        held = self._held.get(index)
-        if held is None:
-            held = self._held[index] = _Held(self._before(index, first=True))
+        held = self._held.get(index) or self._hold(index)
         if item.logprobs:
             held.logprobs.extend(item.logprobs)
         if self._echoes and item.input_logprobs:
@@ -182,11 +180,20 @@ class _Stream:
         logprobs, end = self._take_logprobs(held), self._form.after_text
         return b'%b%b,"logprobs":%b,"finish_reason":%b}]}\n\n' % (event, end, logprobs, finish)
 
+    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+        index = prompt * self._choices
+        held = self._held.get(index) or self._hold(index)
+        return _TokenEvents(self, prompt, held, self._only_text).next
+
     def end(self) -> bytes:
         if not self._include_usage:
             return sse.DONE
         usage = self._usage.openai(report_cached=self._report_cached)
         return self._head + b'],"usage":' + _json(usage) + b"}\n\n" + sse.DONE
+
+    def _hold(self, index: int) -> _Held:
+        held = self._held[index] = _Held(self._before(index, first=True))
+        return held
 
     def _before(self, index: int, *, first: bool) -> bytes:
         return b'%b{"index":%d,%b' % (self._head, index, self._form.before_text(first))
@@ -196,6 +203,22 @@ class _Stream:
             return b"null"
         entries, held.logprobs = held.logprobs, []
         return _json(self._form.logprobs(entries, self._token_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenEvents:
+    """The events of one choice's single tokens. The stream does not know it: no cycle is left."""
+
+    stream: _Stream
+    prompt: int
+    held: _Held
+    after: bytes  # behind the text of an event that brings nothing else
+
+    def next(self, token_id: int, text: str) -> bytes:
+        held = self.held
+        if not held.begun or held.logprobs:
+            return self.stream.item(self.prompt, pb.Item(token_ids=(token_id,), text=text))
+        return held.before + _json(text) + self.after if text else b""
 
 
 @dataclass(slots=True)
@@ -230,6 +253,15 @@ class _Whole:
         if item.HasField("finish"):
             choice.finish = _FINISH[item.finish.reason]
         return b""
+
+    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+        choice = self._collected.setdefault(prompt * self._choices, _Collected())
+
+        def add(token_id: int, text: str) -> bytes:
+            choice.texts.append(text)
+            return b""
+
+        return add
 
     def end(self) -> bytes:
         return _json(

@@ -11,6 +11,7 @@ from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.step_tokens import with_tokens
 from radixgate.worker.engine import Engine
 from radixgate.worker.kv_broadcast import KvBroadcast
 from radixgate.worker.load_broadcast import LoadBroadcast
@@ -30,6 +31,7 @@ class AttachedGateway:
 
     def __init__(self) -> None:
         self.gateway_id = ""
+        self.reads_tokens = False
         self._pending = pb.StepBatch()
         self._wake = asyncio.Event()
 
@@ -42,7 +44,7 @@ class AttachedGateway:
             await self._wake.wait()
             self._wake.clear()
             batch, self._pending = self._pending, pb.StepBatch()
-            yield batch
+            yield with_tokens(batch) if self.reads_tokens else batch
 
 
 class WorkerService(rpc.WorkerServicer):
@@ -95,6 +97,10 @@ class WorkerService(rpc.WorkerServicer):
                     sink.deliver(_draining(command.submit.handle))
             elif kind == "credit":
                 self._engine.add_credit(sink, command.credit.handle, command.credit.tokens)
+            elif kind == "credits":
+                credits = command.credits
+                for handle, tokens in zip(credits.handles, credits.tokens, strict=True):
+                    self._engine.add_credit(sink, handle, tokens)
             elif kind == "abort":
                 self._engine.abort(sink, command.abort.handle)
             elif kind == "hello":
@@ -105,6 +111,7 @@ class WorkerService(rpc.WorkerServicer):
                         f" {CONTRACT_VERSION}: update the older of the two",
                     )
                 sink.gateway_id = command.hello.gateway_id
+                sink.reads_tokens = command.hello.reads_tokens
                 self._sinks[sink.gateway_id] = sink
                 _log.info("gateway attached", extra=fields(gateway=sink.gateway_id))
 

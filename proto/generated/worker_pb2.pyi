@@ -17,24 +17,28 @@ HOST: Tier
 STORAGE: Tier
 
 class Command(_message.Message):
-    __slots__ = ("hello", "submit", "abort", "credit")
+    __slots__ = ("hello", "submit", "abort", "credit", "credits")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SUBMIT_FIELD_NUMBER: _ClassVar[int]
     ABORT_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
+    CREDITS_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     submit: Submit
     abort: Abort
     credit: Credit
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., submit: _Optional[_Union[Submit, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ...) -> None: ...
+    credits: Credits
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., submit: _Optional[_Union[Submit, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., credits: _Optional[_Union[Credits, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("gateway_id", "version")
+    __slots__ = ("gateway_id", "version", "reads_tokens")
     GATEWAY_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    READS_TOKENS_FIELD_NUMBER: _ClassVar[int]
     gateway_id: str
     version: int
-    def __init__(self, gateway_id: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+    reads_tokens: bool
+    def __init__(self, gateway_id: _Optional[str] = ..., version: _Optional[int] = ..., reads_tokens: _Optional[bool] = ...) -> None: ...
 
 class Submit(_message.Message):
     __slots__ = ("handle", "rid", "input_ids", "prior_output_ids", "sampling", "adapter", "salt", "priority", "deadline_s", "credit", "return_text", "first_choice", "number")
@@ -131,15 +135,35 @@ class Credit(_message.Message):
     tokens: int
     def __init__(self, handle: _Optional[int] = ..., tokens: _Optional[int] = ...) -> None: ...
 
+class Credits(_message.Message):
+    __slots__ = ("handles", "tokens")
+    HANDLES_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    handles: _containers.RepeatedScalarFieldContainer[int]
+    tokens: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, handles: _Optional[_Iterable[int]] = ..., tokens: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class StepBatch(_message.Message):
-    __slots__ = ("step", "items", "refused")
+    __slots__ = ("step", "items", "refused", "tokens")
     STEP_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
     step: int
     items: _containers.RepeatedCompositeFieldContainer[Item]
     refused: _containers.RepeatedCompositeFieldContainer[Refused]
-    def __init__(self, step: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
+    tokens: Tokens
+    def __init__(self, step: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., tokens: _Optional[_Union[Tokens, _Mapping]] = ...) -> None: ...
+
+class Tokens(_message.Message):
+    __slots__ = ("handles", "token_ids", "texts")
+    HANDLES_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    handles: _containers.RepeatedScalarFieldContainer[int]
+    token_ids: _containers.RepeatedScalarFieldContainer[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, handles: _Optional[_Iterable[int]] = ..., token_ids: _Optional[_Iterable[int]] = ..., texts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("handle", "choice", "token_ids", "text", "logprobs", "finish", "counts", "weight_version", "input_logprobs")

@@ -10,6 +10,7 @@ import grpc
 from radixgate.gateway.attach import AttachStream
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.step_tokens import with_tokens
 
 
 class AttachedWorker:
@@ -58,9 +59,14 @@ class AttachedWorker:
         async with asyncio.timeout(5):
             return await self.commands.get()
 
-    async def send(self, *items: pb.Item, refused: pb.Refused | None = None) -> None:
-        """One batch, taken in by the gateway when this returns."""
+    async def send(
+        self, *items: pb.Item, refused: pb.Refused | None = None, columns: bool = False
+    ) -> None:
+        """One batch, taken in by the gateway when this returns. `columns`: single tokens in them,
+        as a worker sends them to who has said that it reads them."""
         batch = pb.StepBatch(items=items)
+        if columns:
+            batch = with_tokens(batch)
         if refused is not None:
             batch.refused.append(refused)
         self._batches.put_nowait(batch)

@@ -84,9 +84,9 @@ def go_on(
     submitted: list[pb.Submit] = []
     to_stream = worker.stream.submit
 
-    def submit(submits: Sequence[pb.Submit], receiver: Receiver) -> list[int]:
+    def submit(submits: Sequence[pb.Submit], receivers: Sequence[Receiver]) -> list[int]:
         submitted.extend(submits)
-        return to_stream(submits, receiver)
+        return to_stream(submits, receivers)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker.stream, "submit", submit)
