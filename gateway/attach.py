@@ -9,6 +9,7 @@ from typing import Protocol
 import grpc
 
 from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.gateway.answer_progress import STREAM_CREDIT
 from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
@@ -18,6 +19,7 @@ RECONNECT_FIRST_S = 0.1
 RECONNECT_MOST_S = 1.0
 # A worker that has stopped reading must not fill this process: past this, attempts fail at once.
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
+_GIVE_BACK = STREAM_CREDIT // 2
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +44,7 @@ class _Outbound:
 
     def __init__(self, hello: pb.Command) -> None:
         self._commands: deque[pb.Command] = deque((hello,))
-        self._credits: dict[int, int] = {}  # tokens by handle, not sent yet
+        self._credits: dict[int, int] = {}  # tokens by live handle, not sent yet
         self._wake = asyncio.Event()
         self.unsent_bytes = 0
         self.takes_credits = False  # several in one command
@@ -53,10 +55,22 @@ class _Outbound:
         self._wake.set()
 
     def add_credit(self, handle: int, tokens: int) -> None:
-        """Sent behind what is there: credits of one step go together, as streams that began
-        together need theirs together, and a message costs as much as ten items."""
-        self._credits[handle] = self._credits.get(handle, 0) + tokens
-        self._wake.set()
+        """Goes when half of a stream's credit is used, and takes along what others have earned
+        by then: with a message for each stream there is one in nearly every step, and it costs as
+        much as ten items and more."""
+        waiting = self._credits[handle] = self._credits.get(handle, 0) + tokens
+        if waiting < _GIVE_BACK:
+            return
+        if not self.takes_credits:
+            self.forget_credit(handle)
+            self.put(pb.Command(credit=pb.Credit(handle=handle, tokens=waiting)))
+            return
+        credits, self._credits = self._credits, {}
+        self.put(pb.Command(credits=pb.Credits(handles=credits, tokens=credits.values())))
+
+    def forget_credit(self, handle: int) -> None:
+        """The handle needs none any more, or has had it."""
+        self._credits.pop(handle, None)
 
     async def commands(self) -> AsyncIterator[pb.Command]:
         while True:
@@ -64,20 +78,8 @@ class _Outbound:
                 command = self._commands.popleft()
                 self.unsent_bytes -= _size(command)
                 yield command
-            if self._credits:
-                self._commands.extend(self._credit_commands())
-                continue
             self._wake.clear()
             await self._wake.wait()
-
-    def _credit_commands(self) -> list[pb.Command]:
-        credits, self._credits = self._credits, {}
-        if self.takes_credits:
-            return [pb.Command(credits=pb.Credits(handles=credits, tokens=credits.values()))]
-        return [
-            pb.Command(credit=pb.Credit(handle=handle, tokens=tokens))
-            for handle, tokens in credits.items()
-        ]
 
 
 class AttachStream:
@@ -123,6 +125,7 @@ class AttachStream:
     def abort(self, handle: int) -> None:
         """Tell the worker and forget the handle; safe for one that has ended."""
         if self._receivers.pop(handle, None) is not None:
+            self._forget_credit(handle)
             self._put(pb.Command(abort=pb.Abort(handle=handle)))
 
     def end(self, handle: int) -> None:
@@ -133,8 +136,10 @@ class AttachStream:
     def forget(self, handle: int) -> None:
         """The handle has had its last output."""
         self._receivers.pop(handle, None)
+        self._forget_credit(handle)
 
     def add_credit(self, handle: int, tokens: int) -> None:
+        """So many tokens were taken; the worker hears of it in time, and of many at once."""
         if handle in self._receivers and self._outbound is not None:
             self._outbound.add_credit(handle, tokens)
 
@@ -161,6 +166,10 @@ class AttachStream:
             _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, RECONNECT_MOST_S)
+
+    def _forget_credit(self, handle: int) -> None:
+        if self._outbound is not None:
+            self._outbound.forget_credit(handle)
 
     def _put(self, command: pb.Command) -> None:
         if self._outbound is not None:

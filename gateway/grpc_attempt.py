@@ -11,7 +11,8 @@ from radixgate.gateway.attempt import AnswerCounts, Downstream
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
 
-_GIVE_BACK = STREAM_CREDIT // 2
+# Tokens that are told to the stream together; it waits for half of the credit before the worker is.
+_NOTED = STREAM_CREDIT // 16
 # The worker is full or stopping. Another one may do, as when it is broken (500).
 _BUSY = frozenset((429, 503))
 
@@ -114,7 +115,7 @@ class GrpcAttempt:
             if data:
                 self.downstream.on_body(data)
             running.untaken += len(item.token_ids)
-            if running.untaken >= _GIVE_BACK:
+            if running.untaken >= _NOTED:
                 self.give_back(running)
         if finishes:
             self._finish_choice(running)
@@ -231,7 +232,7 @@ class _Running:
         if data:
             self._send(data)
         self.untaken += 1
-        if self.untaken >= _GIVE_BACK:
+        if self.untaken >= _NOTED:
             self._attempt.give_back(self)
 
     def on_item(self, item: pb.Item) -> None:

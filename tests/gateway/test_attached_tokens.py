@@ -61,7 +61,9 @@ async def test_an_answer_reads_the_same_however_its_items_came(asked: str) -> No
     assert await answered(kind, body, prompts, columns=True) == by_items
 
 
-async def test_credit_of_one_step_goes_in_one_command_once_the_worker_has_sent_columns() -> None:
+async def test_credit_takes_along_what_others_have_earned_once_the_worker_has_sent_columns() -> (
+    None
+):
     async with AttachedWorker() as worker:
         submits = [begin(worker, "chat", {**CHAT, "stream": True})[2][0] for _ in range(3)]
         first, second, third = (submit.handle for submit in submits)
@@ -75,9 +77,26 @@ async def test_credit_of_one_step_goes_in_one_command_once_the_worker_has_sent_c
                 *(item("x", ids=[1], handle=handle) for handle in (second, third)), columns=True
             )
         assert (await worker.next_command()).credits == pb.Credits(
-            handles=[second, third], tokens=[half, half]
+            handles=[second, third], tokens=[half, half - STREAM_CREDIT // 16]
         )
         assert worker.commands.empty()
+
+
+async def test_what_has_ended_gets_no_credit() -> None:
+    async with AttachedWorker() as worker:
+        left, _, (first,) = begin(worker, "chat", {**CHAT, "stream": True})
+        _, _, (second,) = begin(worker, "chat", {**CHAT, "stream": True})
+        _, _, (third,) = begin(worker, "chat", {**CHAT, "stream": True})
+        some = [1] * (STREAM_CREDIT // 4)
+        for handle in (first.handle, second.handle, third.handle):
+            await worker.send(item("x", ids=some, handle=handle))
+        left.cancel()
+        await worker.send(item("", finish="stop", counts=(1, 0, 64), handle=second.handle))
+        await worker.send(item("x", ids=[1], handle=third.handle), columns=True)
+        await worker.send(item("x", ids=some, handle=third.handle))
+        sent = [await worker.next_command() for _ in range(5)]
+        assert [one.WhichOneof("kind") for one in sent] == [*["submit"] * 3, "abort", "credits"]
+        assert list(sent[-1].credits.handles) == [third.handle]
 
 
 async def test_a_paused_client_earns_its_credit_when_it_goes_on() -> None:

@@ -1,0 +1,104 @@
+"""The least that an output item can cost: gRPC's messages are read, the same bytes are written.
+
+A process that answers each chat by a scripted worker, and does nothing else: no limits, metrics,
+choice or rendering; every event is one and the same bytes, as long as a gateway's. What a gateway
+costs more than this is its own; what this costs is the library's and the kernel's.
+"""
+
+import argparse
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Sequence
+from itertools import count
+from typing import cast
+
+import grpc
+import uvloop
+
+from radixgate.proto.contract import CONTRACT_VERSION, WHOLE_CREDIT
+from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.generated import worker_pb2_grpc as rpc
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+EVENT = (
+    b'data: {"id":"chatcmpl-rg-0123456789ab-1234","object":"chat.completion.chunk",'
+    b'"created":1700000000,"model":"scripted","choices":[{"index":0,"delta":{"content":" word"},'
+    b'"logprobs":null,"finish_reason":null}]}\n\n'
+)
+CHUNK = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+LAST = b"0\r\n\r\n"
+
+
+class Loop:
+    """The streams to the workers, and by handle the connections that wait for their items."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._commands: list[asyncio.Queue[pb.Command]] = [asyncio.Queue() for _ in addresses]
+        self._clients: dict[int, asyncio.Transport] = {}
+        self._handles = count(1)
+        self._streams = [
+            asyncio.create_task(self._read(address, commands))
+            for address, commands in zip(addresses, self._commands, strict=True)
+        ]
+
+    def submit(self, client: asyncio.Transport, tokens: int) -> None:
+        handle = next(self._handles)
+        self._clients[handle] = client
+        client.write(HEAD)
+        submit = pb.Submit(handle=handle, rid=str(handle), credit=WHOLE_CREDIT)
+        submit.sampling.max_tokens = tokens
+        self._commands[handle % len(self._commands)].put_nowait(pb.Command(submit=submit))
+
+    async def _read(self, address: str, queue: "asyncio.Queue[pb.Command]") -> None:
+        async def commands() -> AsyncIterator[pb.Command]:
+            hello = pb.Hello(gateway_id="bare", version=CONTRACT_VERSION, reads_tokens=True)
+            yield pb.Command(hello=hello)
+            while True:
+                yield await queue.get()
+
+        clients = self._clients
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = rpc.WorkerStub(channel)  # type: ignore[no-untyped-call]
+            async for batch in stub.Attach(commands()):
+                for handle in batch.tokens.handles:
+                    clients[handle].write(CHUNK)
+                for item in batch.items:
+                    ends = item.HasField("finish")
+                    clients[item.handle].write(CHUNK + LAST if ends else CHUNK)
+
+
+class Connection(asyncio.Protocol):
+    """One client; a request comes in one piece."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        body = json.loads(data.partition(b"\r\n\r\n")[2])
+        self._loop.submit(self._transport, body["max_tokens"])
+
+
+async def serve(port: int, workers: Sequence[str]) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    bare = Loop(workers)
+    server = await loop.create_server(lambda: Connection(bare), "127.0.0.1", port)
+    print(f"bare loop at 127.0.0.1:{port}", flush=True)
+    await stop.wait()
+    server.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--workers", nargs="+", required=True, help="host:port of their gRPC")
+    options = parser.parse_args()
+    uvloop.run(serve(options.port, options.workers))
+
+
+if __name__ == "__main__":
+    main()
