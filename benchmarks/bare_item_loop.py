@@ -7,6 +7,7 @@ costs more than this is its own; what this costs is the library's and the kernel
 
 import argparse
 import asyncio
+import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Sequence
@@ -60,12 +61,15 @@ class Loop:
         clients = self._clients
         async with grpc.aio.insecure_channel(address) as channel:
             stub = rpc.WorkerStub(channel)  # type: ignore[no-untyped-call]
-            async for batch in stub.Attach(commands()):
-                for handle in batch.tokens.handles:
-                    clients[handle].write(CHUNK)
-                for item in batch.items:
-                    ends = item.HasField("finish")
-                    clients[item.handle].write(CHUNK + LAST if ends else CHUNK)
+            # A worker that ends before this process does has nothing more to say.
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                async for batch in stub.Attach(commands()):
+                    for handle in batch.tokens.handles:
+                        clients[handle].write(CHUNK)
+                    for item in batch.items:
+                        clients[item.handle].write(CHUNK)
+                        if item.HasField("finish"):
+                            clients.pop(item.handle).write(LAST)
 
 
 class Connection(asyncio.Protocol):

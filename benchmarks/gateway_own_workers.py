@@ -3,7 +3,8 @@
 Two scripted gRPC workers answer at once and then send a token every 10 ms; a gateway process with a
 key, limits and metrics stands before them. Chats of about 2k tokens, each as a new conversation and
 as the fifth turn of one. CPU is that of the gateway's process, user and system, all its threads.
-Everything is on 127.0.0.1.
+Beside an output item stands what it costs a bare loop over the same workers (bare_item_loop.py):
+the library and the kernel. Everything is on 127.0.0.1.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.toy import toy_tokenizer_bundle
 
 HERE = Path(__file__).parent
-WORKER_PORTS, GATEWAY_PORT, KEY = (19301, 19302), 19300, "bench-key"
+WORKER_PORTS, GATEWAY_PORT, BARE_PORT, KEY = (19301, 19302), 19300, 19303, "bench-key"
 TURN_TOKENS, TURNS = 400, 5
 MORE_TOKENS = 100
 TICK_MS = 1_000 / os.sysconf("SC_CLK_TCK")
@@ -45,8 +46,8 @@ def started(*words: str) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def fleet(policy: str, gap_ms: float) -> Iterator[int]:
-    """Workers and a gateway over them; gives the gateway's process id."""
+def fleet(policy: str, gap_ms: float) -> Iterator[tuple[int, int]]:
+    """Workers, and a gateway and a bare loop over them; the process ids of these two."""
     python, script = sys.executable, str(HERE / "scripted_grpc_worker.py")
     children = [
         started(python, script, "--port", str(port), "--gap-ms", str(gap_ms))
@@ -58,7 +59,10 @@ def fleet(policy: str, gap_ms: float) -> Iterator[int]:
     try:
         gateway = started(python, "-m", "radixgate.cli", *words, "--worker-urls", *urls)
         children.insert(0, gateway)
-        yield gateway.pid
+        addresses = [f"127.0.0.1:{port}" for port in WORKER_PORTS]
+        bare = str(HERE / "bare_item_loop.py")
+        children.insert(0, started(python, bare, "--port", str(BARE_PORT), "--workers", *addresses))
+        yield gateway.pid, children[0].pid
     finally:
         for child in children:
             child.terminate()
@@ -74,8 +78,8 @@ def cpu_ms(pid: int) -> float:
 class Client:
     """One connection; a request, then its whole answer."""
 
-    async def open(self) -> None:
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", GATEWAY_PORT)
+    async def open(self, port: int = GATEWAY_PORT) -> None:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)
 
     async def ask(self, messages: Sequence[Message], tokens: int, *, stream: bool) -> float:
         """Seconds to the first byte of the answer's body. Raises if it is no whole answer."""
@@ -125,14 +129,20 @@ _WORDS_A_TURN = _words_a_turn()
 
 
 async def many(
-    chats: Sequence[Sequence[Message]], tokens: int, *, stream: bool, pid: int, at_once: int = 8
+    chats: Sequence[Sequence[Message]],
+    tokens: int,
+    *,
+    stream: bool,
+    pid: int,
+    at_once: int = 8,
+    port: int = GATEWAY_PORT,
 ) -> float:
-    """CPU milliseconds of the gateway a request."""
+    """CPU milliseconds of the gateway, or of what listens at `port`, a request."""
     waiting = list(chats)
 
     async def work() -> None:
         client = Client()
-        await client.open()
+        await client.open(port)
         while waiting:
             await client.ask(waiting.pop(), tokens, stream=stream)
         client.close()
@@ -142,11 +152,11 @@ async def many(
     return (cpu_ms(pid) - before) / len(chats)
 
 
-async def an_item_us(at_once: int, pid: int) -> float:
+async def an_item_us(at_once: int, pid: int, port: int) -> float:
     """CPU microseconds an output item, from the difference of long and short answers."""
     chats: list[list[Message]] = [[{"role": "user", "content": f"hi {n}"}] for n in range(at_once)]
-    few = await many(chats, 2, stream=True, pid=pid, at_once=at_once)
-    lots = await many(chats, 2 + MORE_TOKENS, stream=True, pid=pid, at_once=at_once)
+    few = await many(chats, 2, stream=True, pid=pid, at_once=at_once, port=port)
+    lots = await many(chats, 2 + MORE_TOKENS, stream=True, pid=pid, at_once=at_once, port=port)
     return (lots - few) / MORE_TOKENS * 1e3
 
 
@@ -197,7 +207,7 @@ def tokenized(rng: random.Random) -> tuple[int, int, int]:
 
 async def measure(count: int, policy: str) -> None:
     rng = random.Random(1)
-    with fleet(policy, gap_ms=10.0) as pid:
+    with fleet(policy, gap_ms=10.0) as (pid, bare_pid):
         await wait_until_ready()
         await many([chat(rng) for _ in range(16)], 1, stream=False, pid=pid)
         cold = [chat(rng) for _ in range(count)]
@@ -209,8 +219,10 @@ async def measure(count: int, policy: str) -> None:
             cost = await many(chats, 1, stream=False, pid=pid)
             print(f"CPU a request, {name:<17} {cost:7.3f} ms")
         for at_once in (8, 64, 256):
-            cost = await an_item_us(at_once, pid)
+            cost = await an_item_us(at_once, pid, GATEWAY_PORT)
+            least = await an_item_us(at_once, bare_pid, BARE_PORT)
             print(f"CPU an output item, {at_once:>3} streams {cost:8.1f} us")
+            print(f"  the same by a bare loop        {least:8.1f} us")
         fresh = [chat(rng) for _ in range(100)]
         again = [[*one[:-1], {"role": "user", "content": turn(rng)}] for one in fresh]
         alone_ms = await direct_ms(100, TURN_TOKENS * TURNS)

@@ -6,7 +6,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 def with_tokens(batch: pb.StepBatch) -> pb.StepBatch:
     """The batch with such items in `tokens`, as far as the order of each handle's outputs allows.
 
-    O(items), half a microsecond each; the batch itself if there are none.
+    O(items), one or two microseconds each; the batch itself if there are none.
     """
     handles: list[int] = []
     token_ids: list[int] = []
