@@ -1,6 +1,9 @@
 # `make up` starts a fleet, `make test` checks it; both first make the environment they need.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# A distribution's own interpreter comes first, if it can make environments: it is built with
+# profiles, which is worth a seventh of the gateway's time over one compiled by hand without them.
+PYTHON ?= $(shell for one in /usr/bin/python3.11 python3.11; do \
+    $$one -c 'import ensurepip' 2>/dev/null && command -v $$one && exit; done; echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
