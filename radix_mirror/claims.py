@@ -64,8 +64,8 @@ class Claims:
     ) -> Claim:
         """Count the missing blocks for the worker at once. O(new blocks), 60 ns each.
 
-        `prompt`: the whole one, of which nothing before the depth `start` is missing; None: it is
-        not known where in a prompt the blocks lie.
+        `prompt`: the whole one, of which nothing before the depth `start` is missing. `start` None:
+        it is not known where in a prompt the blocks lie, and `prompt` is not looked at.
         """
         self._serial += 1
         claim = Claim(bit, self._serial, missing if start is None else prompt, start, set())

@@ -188,7 +188,7 @@ class RadixMirror:
             return None
         now = self._clock.now()
         if self._deadlines.expire(now):
-            held = 0
+            held = 0  # some of it may have been a claim that is over
         self._approximate.expire(now)
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)

@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 
-from radixgate.radix_mirror.walk import Depths, FallOffs, Lookup, enter, enter_all, fall_offs, fill
+from radixgate.radix_mirror.walk import (
+    CROWD,
+    Depths,
+    FallOffs,
+    Lookup,
+    enter,
+    enter_all,
+    fall_offs,
+    fill,
+)
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
 PIECE_BLOCKS = 64
@@ -15,8 +24,6 @@ MOST_BLOCKS = 262_144
 _MOST_SIBLINGS = 64
 # A prompt of less than so many pieces is not worth to be remembered.
 _SHORT = 2
-# So many workers that fall at once are kept as one mask.
-_CROWD = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -181,6 +188,7 @@ class Pieces:
                     here |= table(block, 0)
                 holders &= here
             assert holders == piece.through & known
+        assert len(self._stretch_of) <= max(self._most, self._size)
         blocks = {block for piece in self._pieces.values() for block in piece.ids}
         assert blocks == self._stretch_of.keys()
         assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
@@ -191,10 +199,10 @@ class Pieces:
         stretch = self._stretches.get(first)
         if stretch is not None and len(stretch.pieces) >= _MOST_SIBLINGS:
             self._forget(first)
-            stretch = None
+        while self._stretches and len(self._stretch_of) + len(ids) > self._most:
+            self._forget_oldest()
+        stretch = self._stretches.get(first)
         if stretch is None:
-            while self._stretches and len(self._stretch_of) + len(ids) > self._most:
-                self._forget_oldest()
             stretch = self._stretches[first] = _Stretch()
         stretch.pieces.append(piece)
         self._pieces[ids[-1]] = piece
@@ -237,7 +245,7 @@ def _learn(piece: Piece, alive: int, found: FallOffs) -> None:
     piece.fallen |= alive ^ found.left
     piece.stale &= ~alive
     for mask, depth in found.falls:
-        if not depth or mask.bit_count() > _CROWD:
+        if not depth or mask.bit_count() > CROWD:
             piece.crowds.append((mask, depth))
         else:
             enter(piece.falls, mask, depth)

@@ -6,8 +6,8 @@ from itertools import repeat
 from typing import NamedTuple
 
 Lookup = Callable[[int, int], int]  # block id, and the mask if it is not known -> mask of workers
-# So many workers that fall at once may be the same again.
-_CROWD = 4
+# More workers than so many that fall at once are a crowd, and kept as one mask.
+CROWD = 4
 Depths = list[int]  # by a worker's place, which is that of its bit in a mask
 
 
@@ -21,7 +21,7 @@ class FallOffs(NamedTuple):
 
 def enter(depths: Depths | dict[int, int], mask: int, depth: int) -> None:
     """All workers of the mask hold so many blocks. O(workers of it)."""
-    if mask.bit_count() > _CROWD:
+    if mask.bit_count() > CROWD:
         for place in _places(mask):
             depths[place] = depth
         return

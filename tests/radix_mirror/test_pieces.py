@@ -71,9 +71,13 @@ def test_a_worker_of_which_all_may_have_changed_is_looked_at_again() -> None:
     bench.first.add(A, PROMPT)
     bench.first.add(B, PROMPT)
     assert bench.depths() == [7, 7]
+    # Behind the pieces' back, as claims change: they tell of it afterwards.
+    held = dict.fromkeys(PROMPT, A | B)
+    bench.tables = [lambda block, default: held.get(block, default)]
+    held[4], held[6] = B, A
     bench.pieces.touch_all(A)
-    bench.pieces.touch_from(B, PROMPT, 3)
-    assert bench.depths() == [7, 7]
+    bench.pieces.touch_from(B, PROMPT, 5)  # from the middle of a piece
+    assert bench.depths() == [3, 5]
 
 
 def test_who_leans_on_another_table_than_the_first_is_told() -> None:
@@ -114,6 +118,15 @@ def test_beyond_the_bound_what_no_walk_has_come_through_leaves() -> None:
     assert len(bench.pieces) <= 6
     bench.depths(often)
     assert len(bench.pieces) <= 6
+
+
+def test_prompts_that_part_in_one_piece_are_bounded_together() -> None:
+    bench = Bench(most_blocks=50)
+    for n in range(60):
+        path = (1, 1_000 + n, 2_000 + n, 3_000 + n)
+        bench.first.add(A, path)
+        assert bench.depths(path) == [4, 0]
+        assert len(bench.pieces) <= 50
 
 
 def test_many_prompts_that_part_in_one_piece_are_found_anew() -> None:
