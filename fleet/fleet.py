@@ -272,7 +272,8 @@ class Fleet:
     def _without(self, exclude: Collection[str], model: str, ready: ReadyWorkers) -> ReadyWorkers:
         """Raises NoWorkerAvailable if that leaves nobody."""
         if exclude:
-            left = [record for record in ready.records if record.identity.id not in exclude]
+            out = frozenset(exclude)
+            left = [record for record in ready.records if record.identity.id not in out]
             ready = ReadyWorkers(left, self._clock.now())
         if not len(ready):
             raise nobody(model, self._records.values(), exclude)

@@ -147,5 +147,5 @@ def nobody(
     """Of these workers none that serves the model is ready, or all that are have been left out."""
     states = Counter(record.state.value for record in records if record.identity.model == model)
     counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    tried = f"; {len(exclude)} have been tried" if exclude else ""
-    return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{tried}")
+    left_out = f"; {len(exclude)} left out" if exclude else ""
+    return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{left_out}")

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from radixgate.errors import NoWorkerAvailable, RequestError, UnknownResponse
+from radixgate.errors import NoWorkerAvailable, RequestError, UnknownResponse, WorkerFailed
+from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.admin_access import CALLER
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.stored_responses import StoredResponses
+from radixgate.gateway.upstream_fetch import Fetched
 from radixgate.gateway.workers import Member, Workers
 
 # What an engine gives out; anything else would be another path to some server.
@@ -25,10 +27,10 @@ class ResponseRoutes:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get(_ONE, self.pass_on),
+            web.get(_ONE, self.pass_on, allow_head=False),
             web.delete(_ONE, self.pass_on),
             web.post(f"{_ONE}/cancel", self.pass_on),
-            web.get(f"{_ONE}/input_items", self.pass_on),
+            web.get(f"{_ONE}/input_items", self.pass_on, allow_head=False),
         ]
 
     async def pass_on(self, request: web.Request) -> web.Response:
@@ -36,21 +38,31 @@ class ResponseRoutes:
 
         Raises UnknownResponse, NoWorkerAvailable, WorkerFailed; RequestError for a stream.
         """
-        if request.query.get("stream", "false") not in ("false", "0"):
+        if any(one.lower() not in ("false", "0") for one in request.query.getall("stream", ())):
             raise RequestError(
                 "a stored response is not streamed here; read it without stream", param="stream"
             )
         name, body = request.match_info["name"], await request.read()
         if not _FIT_ID.fullmatch(name):
             raise UnknownResponse(name)
+        found: Fetched | None = None
+        failure: WorkerFailed | None = None
         for member in self._asked(name, request[CALLER]):
-            answer = await member.handle.ask(request.method, str(request.rel_url), body)
-            if answer.status != 404:
-                break
-        return web.Response(body=answer.body, status=answer.status, content_type="application/json")
+            try:
+                found = await member.handle.ask(request.method, str(request.rel_url), body)
+            except WorkerFailed as error:
+                failure = error
+                continue
+            if found.status != 404:
+                return _answer(found)
+        # Whoever could not be asked may be the one that has it.
+        if failure is not None:
+            raise failure
+        assert found is not None, "nobody was asked"
+        return _answer(found)
 
     def _asked(self, name: str, caller: Caller) -> Sequence[Member]:
-        """Never empty; one alone if it is known who has it."""
+        """Never empty; one alone if it is known who has it. Those that are ready come first."""
         there = [
             member
             for member in self._workers.members()
@@ -59,7 +71,12 @@ class ResponseRoutes:
             and caller.models_of({member.identity.model})
         ]
         holder = self._stored.worker_of(name, caller.tenant)
+        there.sort(key=lambda one: one.state is not WorkerState.READY)
         asked = [one for one in there if one.address.id == holder] or there
         if not asked:
             raise NoWorkerAvailable("no http:// worker is there, and no other stores responses")
         return asked
+
+
+def _answer(found: Fetched) -> web.Response:
+    return web.Response(body=found.body, status=found.status, content_type="application/json")

@@ -44,6 +44,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     ask: Ask
     generation: GenerationRequest | None = None  # None: only foreign workers serve the model
     prompt: PromptTokens | None = None
+    stores: bool = False  # the worker keeps the answer, and what goes on from it comes back there
 
     def progress(self) -> AnswerProgress | None:
         """Nothing has come yet; None: our own workers have no part in it."""
@@ -125,7 +126,7 @@ class Asking:
             fingerprint=fingerprint_by_ids(root, ids, prompt, left_out),
             only=None if before is None else self._holder(before, model, caller),
         )
-        return Question(ask)
+        return Question(ask, stores=request.stores)
 
     def _holder(self, response_id: str, model: str, caller: Caller) -> str | None:
         """Who has stored it; None: nobody known who is here and serves the model.

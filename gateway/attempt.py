@@ -58,6 +58,11 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
     completion: int | None = None
     response_id: str | None = None  # of /v1/responses: by it the client can go on
 
+    @property
+    def untold(self) -> bool:
+        """Nothing was counted."""
+        return self.completion is None and self.prompt is None and self.cached is None
+
 
 class WholeHead(msgspec.Struct, frozen=True, gc=False):
     """The head of good answers that came whole, as clients get it; one object for all of them."""

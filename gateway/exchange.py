@@ -255,13 +255,13 @@ class Exchange:
     def _end_attempt(
         self, outcome: Outcome, counts: AnswerCounts | None = None, *, busy: bool = False
     ) -> None:
-        self.deadline = NEVER
-        self._attempt, self._last_attempt = None, self._attempt
+        self.deadline, self._attempt, self._last_attempt = NEVER, None, self._attempt
         lease, self._lease = self._lease, None
         if lease is None:
             return
         lease.close(outcome, None if counts is None else counts.cached)
-        if counts is not None and counts.response_id is not None:
+        question = self._question
+        if counts is not None and question is not None and question.stores:
             self._core.stored.keep(counts.response_id, lease.worker.id, self._caller.tenant)
         self._core.choice.ended(lease, outcome, busy=busy)
         if outcome is _FAILED:

@@ -32,6 +32,7 @@ class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     priority: int
     salt: str | None
     goes_on_from: str | None = None  # a response that a worker has stored; None: none
+    stores: bool = False  # the answer, so that another request can go on from it
 
 
 class _Common(msgspec.Struct, frozen=True):
@@ -98,6 +99,7 @@ class _Response(_OpenAi, frozen=True, kw_only=True):
     instructions: str | None = None
     tools: list[Raw] | None = None
     previous_response_id: object = None
+    store: object = None
     conversation: object = None
 
 
@@ -158,7 +160,7 @@ def _read_response(body: bytes) -> ForeignRequest:
             pieces += message_pieces("user", item, b"")
     previous = _text(read.previous_response_id)
     request = _request(read, b"".join(pieces), _text(read.conversation) or previous)
-    return request if previous is None else structs.replace(request, goes_on_from=previous)
+    return structs.replace(request, goes_on_from=previous, stores=read.store is not False)
 
 
 _decode_chat = msgspec.json.Decoder(_Chat).decode

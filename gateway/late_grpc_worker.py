@@ -32,7 +32,7 @@ class LateGrpcWorker:
         """The first of all such workers takes a third of a second longer, in a thread."""
         if self._worker is None:
             make = await self._parts.prompts.off_the_loop(_grpc_worker)
-            self._worker = make(self._address, self._parts)
+            self._worker = self._worker or make(self._address, self._parts)
         return await self._worker.probe()
 
     async def run(self) -> None:
@@ -68,7 +68,7 @@ class LateGrpcWorker:
 
 
 def _grpc_worker() -> Callable[[WorkerAddress, GrpcWorkerParts], WorkerHandle]:
-    # An optional dependency, as for a gateway without workers of ours.
+    # Not at the top: 15 MB, for which most gateways of foreign workers have no use.
     from radixgate.gateway.grpc_worker import GrpcWorker
 
     return GrpcWorker

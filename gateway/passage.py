@@ -12,8 +12,6 @@ from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.stand_in import StandIn
 from radixgate.gateway.waiting_line import WaitingLine
 
-_UNTOLD = (None, AnswerCounts())
-
 
 class Desk(Protocol):
     """Who sends requests on their way, and hears how they went."""
@@ -133,11 +131,11 @@ class Passage(StandIn):
     # ------------------------------------------------------------ from the core
 
     def on_end(self, counts: AnswerCounts | None) -> None:
-        self._finish(self.delivered() if counts in _UNTOLD else counts)
+        self._finish(self.delivered() if counts is None or counts.untold else counts)
         self.client.on_end(counts)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        self._finish(self.delivered() if counts in _UNTOLD else counts)
+        self._finish(self.delivered() if counts.untold else counts)
         self.client.on_answer(head, own, body, counts)
 
     def on_failure(self, error: RadixgateError) -> None:

@@ -12,8 +12,8 @@ import msgspec
 
 from radixgate.errors import UnknownResponse
 
-# The oldest are forgotten first. Some 300 bytes each.
-MAX_KEPT = 20_000
+# Of each tenant, so that none can have another's forgotten; the oldest go first. 300 bytes each.
+MAX_KEPT = 5_000
 # A longer id than this is no engine's.
 MAX_ID_CHARS = 256
 
@@ -27,31 +27,36 @@ class StoredResponse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StoredResponses:
-    """The last ones of this gateway. Not thread-safe."""
+    """The last ones of each tenant. Not thread-safe."""
 
     def __init__(self, max_kept: int = MAX_KEPT) -> None:
         self._max_kept = max_kept
-        self._kept: OrderedDict[str, StoredResponse] = OrderedDict()
+        self._kept: dict[str, StoredResponse] = {}
+        self._of: dict[str | None, OrderedDict[str, None]] = {}  # by tenant, the oldest id first
         self.on_kept: Callable[[StoredResponse], None] = lambda stored: None
         # Returns once all is heard that others kept before now; None: there are no others.
         self.catch_up: Callable[[], Awaitable[None]] | None = None
 
-    def keep(self, response_id: str, worker_id: str, tenant: str | None) -> None:
-        """A worker has answered with it; `on_kept` is told. O(1)."""
-        if len(response_id) <= MAX_ID_CHARS:
+    def keep(self, response_id: str | None, worker_id: str, tenant: str | None) -> None:
+        """A worker has answered with it; `on_kept` is told. None: it gave no id. O(1)."""
+        if response_id is not None and len(response_id) <= MAX_ID_CHARS:
             stored = StoredResponse(response_id, worker_id, tenant)
             self.hear(stored)
             self.on_kept(stored)
 
     def hear(self, stored: StoredResponse) -> None:
         """What another process has kept. O(1)."""
-        known = self._kept.pop(stored.id, None)
+        known = self._kept.get(stored.id)
         # Nobody takes over another tenant's response by having a worker give out its id again.
         if known is not None and known.tenant != stored.tenant:
-            stored = known
+            return
         self._kept[stored.id] = stored
-        if len(self._kept) > self._max_kept:
-            self._kept.popitem(last=False)
+        ids = self._of.setdefault(stored.tenant, OrderedDict())
+        ids[stored.id] = None
+        ids.move_to_end(stored.id)
+        if len(ids) > self._max_kept:
+            oldest, _ = ids.popitem(last=False)
+            del self._kept[oldest]
 
     def worker_of(self, response_id: str, tenant: str | None) -> str | None:
         """The worker that has it; None: that is not known here. O(1).
@@ -63,7 +68,7 @@ class StoredResponses:
             return None
         if stored.tenant != tenant:
             raise UnknownResponse(response_id)
-        self._kept.move_to_end(response_id)
+        self._of[tenant].move_to_end(response_id)
         return stored.worker_id
 
     def may_come(self, response_id: str) -> bool:
@@ -71,5 +76,5 @@ class StoredResponses:
         return self.catch_up is not None and response_id not in self._kept
 
     def all(self) -> list[StoredResponse]:
-        """From the oldest to the newest. O(all)."""
-        return list(self._kept.values())
+        """From the oldest to the newest of each tenant. O(all)."""
+        return [self._kept[one] for ids in self._of.values() for one in ids]

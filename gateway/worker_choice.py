@@ -158,7 +158,7 @@ class WorkerChoice:
 
     def _all_but(self, worker_id: str) -> tuple[str, ...]:
         """O(workers)."""
-        ids = [view.identity.id for view in self._fleet.workers()]
+        ids = [record.identity.id for record in self._fleet.records()]
         return tuple([one for one in ids if one != worker_id])
 
     def _foreign(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ class LiveRequests:
     def __init__(self) -> None:
         self._by_sink: dict[Sink, dict[int, Request]] = {}
         self._by_deadline = SortedDict()  # (deadline, key) -> Request
-        # The last number of each sink that numbers its requests, until it leaves.
+        # The highest number of each sink that numbers its requests, until it leaves.
         self.seen: dict[Sink, int] = {}
 
     def __iter__(self) -> Iterator[Request]:
@@ -32,7 +32,7 @@ class LiveRequests:
     def add(self, request: Request) -> None:
         self._by_sink.setdefault(request.sink, {})[request.handle] = request
         if request.number is not None:
-            self.seen[request.sink] = request.number
+            self.seen[request.sink] = max(request.number, self.seen.get(request.sink, 0))
         if request.deadline_s is not None:
             self._by_deadline[request.deadline_s, request.key] = request
 

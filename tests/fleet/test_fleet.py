@@ -44,7 +44,7 @@ def test_a_worker_that_is_not_ready_is_not_chosen(state: WorkerState) -> None:
 def test_excluded_workers_are_not_chosen() -> None:
     books = Books("a", "b")
     assert books.lease("hello", ["a"]).worker.id == "b"
-    with pytest.raises(NoWorkerAvailable, match=r"2 ready; 2 have been tried") as raised:
+    with pytest.raises(NoWorkerAvailable, match=r"2 ready; 2 left out") as raised:
         books.lease("hello", ["a", "b"])
     assert raised.value.retry_after_s == 1.0
 

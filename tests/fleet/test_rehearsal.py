@@ -81,7 +81,7 @@ def test_the_time_to_the_first_token_is_told_for_each() -> None:
 
 def test_nobody_is_an_error_as_for_a_lease() -> None:
     held = books("a")
-    with pytest.raises(NoWorkerAvailable, match="1 have been tried"):
+    with pytest.raises(NoWorkerAvailable, match="1 left out"):
         held.fleet.rehearse(ask("x"), exclude=["a"])
     held.fleet.set_state("a", WorkerState.PAUSED)
     with pytest.raises(NoWorkerAvailable, match="1 paused"):

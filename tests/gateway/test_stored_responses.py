@@ -1,21 +1,15 @@
 """A conversation that names the response before it goes to the worker that has stored that one."""
 
-import asyncio
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from gateway_processes import processes
 from radixgate.errors import UnknownResponse
-from radixgate.gateway import stored_news
 from radixgate.gateway.access_config import AccessConfig
-from radixgate.gateway.process_channel import Channel
-from radixgate.gateway.process_messages import AllStored, AskStored, Stored, ToChild
 from radixgate.gateway.rules import GatewayRules
-from radixgate.gateway.stored_news import StoredNews
 from radixgate.gateway.stored_responses import MAX_ID_CHARS, StoredResponse, StoredResponses
 from raw_client import Answer, ask, request
 from scripted_worker import (
@@ -61,6 +55,14 @@ def id_of(answer: Answer) -> str:
 # ------------------------------------------------------------ the book
 
 
+def test_no_tenant_has_another_s_forgotten() -> None:
+    stored = StoredResponses(max_kept=2)
+    stored.keep("of red", "w", "red")
+    for number in range(5):
+        stored.keep(f"r{number}", "w", "blue")
+    assert [one.id for one in stored.all()] == ["of red", "r3", "r4"]
+
+
 def test_a_response_is_known_until_too_many_have_come_after_it() -> None:
     stored = StoredResponses(max_kept=2)
     for number in range(3):
@@ -94,63 +96,9 @@ def test_others_are_told_of_our_own_only() -> None:
     stored.keep("r", "w", None)
     stored.hear(StoredResponse("theirs", "w", None))
     stored.keep("x" * (MAX_ID_CHARS + 1), "w", None)  # no engine's
+    stored.keep(None, "w", None)
     assert told == [StoredResponse("r", "w", None)]
     assert [one.id for one in stored.all()] == ["r", "theirs"]
-
-
-# ------------------------------------------------------------ among processes
-
-
-class Parent:
-    """What a child sends."""
-
-    def __init__(self) -> None:
-        self.flows = True
-        self.said: list[object] = []
-        self.asked = asyncio.Event()
-
-    def send(self, message: object) -> None:
-        self.said.append(message)
-        self.asked.set()
-
-
-def child_of(parent: Parent) -> tuple[StoredResponses, StoredNews]:
-    stored = StoredResponses()
-    return stored, StoredNews(stored, cast("Channel[ToChild]", parent))
-
-
-async def test_a_process_asks_its_parent_of_what_it_does_not_know() -> None:
-    parent = Parent()
-    stored, news = child_of(parent)
-    assert stored.may_come("r")
-    assert stored.catch_up is not None
-    asking = asyncio.ensure_future(stored.catch_up())
-    await parent.asked.wait()
-    assert parent.said == [AskStored(1)]
-    news.hear(Stored([StoredResponse("r", "w", None)]))
-    assert not asking.done()
-    news.hear(AllStored(1))
-    await asking
-    assert not stored.may_come("r")
-    news.hear(AllStored(1))  # late, or twice: nobody waits
-
-
-async def test_a_parent_that_does_not_answer_is_not_waited_for_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stored_news, "CATCH_UP_S", 0.001)
-    stored, _ = child_of(Parent())
-    assert stored.catch_up is not None
-    await stored.catch_up()
-
-
-def test_a_parent_that_is_behind_is_told_nothing() -> None:
-    parent = Parent()
-    stored, _ = child_of(parent)
-    stored.keep("r1", "w", None)
-    parent.flows = False
-    stored.keep("r2", "w", None)
-    assert parent.said == [Stored([StoredResponse("r1", "w", None)])]
 
 
 # ------------------------------------------------------------ on the way
@@ -169,6 +117,15 @@ async def test_what_goes_on_goes_to_the_worker_that_has_it(stream: bool) -> None
         for answer in first * 3:  # the rotation would send half of them elsewhere
             after = await say(gateway, previous_response_id=id_of(answer), stream=stream)
             assert (after.status, id_of(after)[:6]) == (200, id_of(answer)[:6])
+
+
+async def test_what_is_not_stored_takes_no_place() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        Storing(worker, "a")
+        await say(gateway, store=False)
+        await say(gateway, store=True)
+        kept = gateway.gateway.headquarters.path.stored.all()
+    assert [one.id for one in kept] == ["resp_a2"]
 
 
 async def test_without_its_worker_it_waits_for_it_and_a_removed_one_is_forgotten() -> None:
@@ -222,7 +179,13 @@ async def test_of_one_that_is_not_known_here_every_worker_is_asked() -> None:
     ):
         two.admin[f"{PATH}/resp_old"] = lambda _: json_answer({"id": "resp_old"})
         assert (await gateway.get(f"{PATH}/resp_old")).json == {"id": "resp_old"}
-        assert (await gateway.get(f"{PATH}/resp_never")).status == 404
+        assert (await gateway.get(f"{PATH}/resp_never?stream=False")).status == 404
+        head = await ask(gateway.port, request(f"{PATH}/resp_old", method="HEAD"))
+        assert head.status == 405
+        await one.stop()
+        assert (await gateway.get(f"{PATH}/resp_old")).json == {"id": "resp_old"}
+        # The worker that is away may be the one that has it.
+        assert (await gateway.get(f"{PATH}/resp_never")).status == 502
 
 
 @pytest.mark.parametrize(
@@ -231,6 +194,7 @@ async def test_of_one_that_is_not_known_here_every_worker_is_asked() -> None:
         pytest.param("..%2fflush_cache", 404, id="another-path"),
         pytest.param("a%0d%0ax", 404, id="another-line"),
         pytest.param("resp_a?stream=true", 400, id="a-stream"),
+        pytest.param("resp_a?stream=false&stream=true", 400, id="a-stream-behind-none"),
     ],
 )
 async def test_what_is_no_id_reaches_no_worker(path: str, status: int) -> None:

@@ -1,7 +1,5 @@
 """A stream that came whole in one read goes to the client in one write, and is counted as ever."""
 
-import json
-
 import pytest
 
 from radixgate.gateway.access_config import AccessConfig
@@ -9,7 +7,7 @@ from radixgate.gateway.answer_reading import StreamedAnswer
 from radixgate.gateway.limits_config import LimitsConfig
 from radixgate.gateway.rules import GatewayRules
 from raw_client import RawClient, request
-from scripted_worker import Raw, ScriptedWorker, Step, delta, events, sse_end, sse_head
+from scripted_worker import Raw, ScriptedWorker, Step, chunk, delta, events, sse_end, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
 
 FINISH, DONE = delta("", "stop"), b"data: [DONE]\n\n"
@@ -52,16 +50,32 @@ async def test_a_client_of_http_1_0_gets_it_bare_and_then_the_end() -> None:
         assert b"connection: close" in head
 
 
-async def test_events_are_counted_for_a_tenant_where_the_worker_tells_no_usage() -> None:
+RESPONSE = b'data: {"type":"response.completed","response":{"id":"resp_1"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "end"),
+    [
+        pytest.param(CHAT, chat_body(stream=True), sse_end(), id="chat"),
+        pytest.param(
+            "/v1/responses",
+            {"input": "hi", "stream": True},
+            [chunk(RESPONSE), Raw(b"0\r\n\r\n")],
+            id="response-with-an-id",
+        ),
+    ],
+)
+async def test_events_are_counted_for_a_tenant_where_the_worker_tells_no_usage(
+    path: str, body: dict[str, object], end: list[Step]
+) -> None:
     limits = LimitsConfig(tenant_tokens_per_minute=60.0)
     rules = GatewayRules(access=AccessConfig(api_key="k"), limits=limits)
     key = "Authorization: Bearer k"
     async with ScriptedWorker() as worker, small_gateway([worker], rules=rules) as gateway:
-        many = in_one_piece(*sse_head(), *events(*"a" * 70), *sse_end())
+        many = in_one_piece(*sse_head(), *events(*"a" * 70), *end)
         worker.script = lambda request: many
-        body = json.dumps(chat_body(stream=True)).encode()
-        assert (await gateway.post(CHAT, body, key)).status == 200
-        assert (await gateway.post(CHAT, body, key)).status == 429
+        assert (await gateway.post(path, body, key)).status == 200
+        assert (await gateway.post(path, body, key)).status == 429
 
 
 async def test_without_an_end_it_ends_with_an_error_event() -> None:
