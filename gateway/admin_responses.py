@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from radixgate.errors import NoWorkerAvailable, RequestError, UnknownResponse, WorkerFailed
+from radixgate.errors import RequestError, UnknownResponse, WorkerFailed
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.admin_access import CALLER
 from radixgate.gateway.caller import Caller
@@ -36,7 +36,7 @@ class ResponseRoutes:
     async def pass_on(self, request: web.Request) -> web.Response:
         """The answer of the worker that has it. If that is not known, each is asked in turn.
 
-        Raises UnknownResponse, NoWorkerAvailable, WorkerFailed; RequestError for a stream.
+        Raises UnknownResponse, WorkerFailed; RequestError for a stream.
         """
         if any(one.lower() not in ("false", "0") for one in request.query.getall("stream", ())):
             raise RequestError(
@@ -74,7 +74,7 @@ class ResponseRoutes:
         there.sort(key=lambda one: one.state is not WorkerState.READY)
         asked = [one for one in there if one.address.id == holder] or there
         if not asked:
-            raise NoWorkerAvailable("no http:// worker is there, and no other stores responses")
+            raise UnknownResponse(name)  # workers of ours store none
         return asked
 
 

@@ -122,6 +122,16 @@ _PROMPTS: Schema = {
     ]
 }
 
+# As completions have them, but all of one kind.
+_INPUTS: Schema = {
+    "anyOf": [
+        SOME_TEXT,
+        TOKEN_IDS,
+        {"type": "array", "minItems": 1, "items": SOME_TEXT},
+        {"type": "array", "minItems": 1, "items": TOKEN_IDS},
+    ]
+}
+
 CHAT = object_of(
     {
         **_OPENAI,
@@ -179,7 +189,7 @@ GENERATE: Schema = {
         object_of({**_NATIVE_FIELDS, "input_ids": _IDS, "text": _NULL}, "input_ids"),
     ]
 }
-EMBEDDINGS = object_of({"model": TEXT, "input": _PROMPTS, "user": TEXT, "priority": {}}, "input")
+EMBEDDINGS = object_of({"model": TEXT, "input": _INPUTS, "user": TEXT, "priority": {}}, "input")
 RERANK = object_of(
     {"model": TEXT, "query": {"type": "string"}, "documents": {"type": "array"}}, "query"
 )

@@ -13,7 +13,7 @@ from scripted_worker import ScriptedWorker, json_answer
 from small_gateway import small_gateway
 
 SUPPORT = Path(__file__).parents[1] / "support"
-PASSED_ON = "^/(v1/(embeddings|rerank|responses)|rerank)$"
+PASSED_ON = "^/(v1/(embeddings|classify|rerank|responses)|rerank)$"
 # One that begins holds everybody else's requests now and then.
 EXPERIMENTS = "^/experiments"
 # Its client sees each of these as it comes, long before so much time has gone.
