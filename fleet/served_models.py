@@ -30,13 +30,8 @@ class ServedModels:
             return name
         if not models:
             raise NoWorkerAvailable("no worker has joined yet")
-        known = ", ".join(sorted(models))
         if name:
-            raise UnknownModel(
-                f"no worker serves the model {name!r:.200}; there are: {known}",
-                param="model",
-                code="model_not_found",
-            )
+            raise UnknownModel(name, models)
         if len(models) > 1:
-            raise RequestError(f"name a model: {known}", param="model")
+            raise RequestError(f"name a model: {', '.join(sorted(models))}", param="model")
         return next(iter(models))

@@ -34,11 +34,7 @@ class ModelRoutes:
         """One of them. Raises UnknownModel with the list."""
         name, known = request.match_info["name"], self._names(request[CALLER])
         if name not in known:
-            raise UnknownModel(
-                f"no worker serves the model {name!r:.200}; there are: {', '.join(known)}",
-                param="model",
-                code="model_not_found",
-            )
+            raise UnknownModel(name, known)
         return json_answer(self._shown(name))
 
     async def model_info(self, request: web.Request) -> web.Response:

@@ -93,14 +93,10 @@ class TokenRoutes:
         """Raises UnknownModel, RequestError, or NoWorkerAvailable."""
         name = Fields(body).text("model")
         models = request[CALLER].models_of(self._fleet.models())
-        known = ", ".join(sorted(models))
         if name is not None and name not in models:
-            raise UnknownModel(
-                f"no worker serves the model {name!r:.200}; there are: {known}",
-                param="model",
-                code="model_not_found",
-            )
+            raise UnknownModel(name, models)
         if name is None and len(models) > 1:
+            known = ", ".join(sorted(models))
             raise RequestError(f"name a model: {known}", param="model")
         if not models:
             raise NoWorkerAvailable("no worker has joined yet")

@@ -207,14 +207,10 @@ class Asking:
             raise RequestError("model must be a string", param="model")
         if not served:
             raise NoWorkerAvailable("no worker has joined yet")
-        known = ", ".join(sorted(models))
         if name is not None:
-            raise UnknownModel(
-                f"no worker serves the model {name!r:.200}; there are: {known}",
-                param="model",
-                code="model_not_found",
-            )
+            raise UnknownModel(name, models)
         if len(models) != 1:
+            known = ", ".join(sorted(models))
             raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
         (only,) = models
         return only

@@ -58,10 +58,8 @@ class GenerationRoutes:
                 raise NoWorkerAvailable("the worker is draining")
             request = parse(decode_object(await http.read()))
             served = self._info.model
-            if request.model not in (None, served):
-                raise UnknownModel(
-                    f"model {request.model!r:.200} is not served here, {served!r} is", param="model"
-                )
+            if request.model is not None and request.model != served:
+                raise UnknownModel(request.model, (served,))
             request_id = http.headers.get("x-request-id") or uuid.uuid4().hex
             prompts = await self._encode(request)
             asked = Asked(

@@ -1,5 +1,7 @@
 """The one error tree: each error knows its HTTP status and the field it is about."""
 
+from collections.abc import Iterable
+
 
 class RadixgateError(Exception):
     """Root of everything radixgate raises on purpose.
@@ -41,6 +43,13 @@ class UnknownModel(RequestError):
     """The model named in the request is served by no worker; the message lists those that are."""
 
     status = 404
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(
+            f"no worker serves the model {name!r:.200}; there are: {', '.join(sorted(known))}",
+            param="model",
+            code="model_not_found",
+        )
 
 
 class UnknownResponse(RequestError):
