@@ -1,6 +1,8 @@
 """A conversation that names the response before it goes to the worker that has stored that one."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,6 +52,17 @@ def id_of(answer: Answer) -> str:
     if not answer.body.startswith(b"data: "):
         return str(answer.json["id"])
     return str(json.loads(answer.body.removeprefix(b"data: "))["response"]["id"])
+
+
+@asynccontextmanager
+async def two_that_store() -> AsyncIterator[tuple[ScriptedWorker, ScriptedWorker, SmallGateway]]:
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        Storing(one, "a"), Storing(two, "b")
+        yield one, two, gateway
 
 
 # ------------------------------------------------------------ the book
@@ -106,12 +119,7 @@ def test_others_are_told_of_our_own_only() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_goes_on_goes_to_the_worker_that_has_it(stream: bool) -> None:
-    async with (
-        ScriptedWorker() as one,
-        ScriptedWorker() as two,
-        small_gateway([one, two]) as gateway,
-    ):
-        Storing(one, "a"), Storing(two, "b")
+    async with two_that_store() as (_, _, gateway):
         first = [await say(gateway, stream=stream) for _ in range(2)]
         assert {id_of(answer) for answer in first} == {"resp_a1", "resp_b1"}
         for answer in first * 3:  # the rotation would send half of them elsewhere
@@ -129,12 +137,7 @@ async def test_what_is_not_stored_takes_no_place() -> None:
 
 
 async def test_without_its_worker_it_waits_for_it_and_a_removed_one_is_forgotten() -> None:
-    async with (
-        ScriptedWorker() as one,
-        ScriptedWorker() as two,
-        small_gateway([one, two]) as gateway,
-    ):
-        Storing(one, "a"), Storing(two, "b")
+    async with two_that_store() as (one, two, gateway):
         first = await say(gateway)
         holder, other = (one, two) if id_of(first) == "resp_a1" else (two, one)
         await gateway.put(f"/workers/{holder.url[7:]}", {"state": "paused"})
@@ -147,12 +150,7 @@ async def test_without_its_worker_it_waits_for_it_and_a_removed_one_is_forgotten
 
 
 async def test_it_is_read_cancelled_and_deleted_at_its_worker() -> None:
-    async with (
-        ScriptedWorker() as one,
-        ScriptedWorker() as two,
-        small_gateway([one, two]) as gateway,
-    ):
-        Storing(one, "a"), Storing(two, "b")
+    async with two_that_store() as (one, two, gateway):
         held = [id_of(await say(gateway)) for _ in range(2)]
         for worker, name in ((one, "resp_a1"), (two, "resp_b1")):
             for path in (name, f"{name}/cancel", f"{name}/input_items"):
