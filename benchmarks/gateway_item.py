@@ -51,7 +51,12 @@ async def attached(gateway: Gateway) -> AttachStream:
     served = ServedModel(MODEL, "w", "t", 512, 1_000_000, PromptEncoder(toy_tokenizer_bundle()))
     gateway.headquarters.path.prompts.learn(served)
     client = GrpcWorkerClient(
-        stream, served=lambda: served, wall_clock=clock.now, rng=rng, on_close=lambda: None
+        stream,
+        served=lambda: served,
+        wall_clock=clock.now,
+        rng=rng,
+        new_rid=gateway.headquarters.path.names.new_rid,
+        on_close=lambda: None,
     )
     cast(dict[str, WorkerClient], gateway.workers.clients)[WORKER] = client
     gateway.fleet.admit(

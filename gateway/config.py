@@ -98,7 +98,8 @@ class GatewayConfig:
         30.0, unit="s", help="how long running answers may go on after SIGTERM; a second one ends"
     )
     seed: int | None = knob(
-        None, help="seed of ties, jitter and request ids; none: drawn from the system"
+        None,
+        help="seed of ties, jitter and of requests that bring no seed; none: drawn from the system",
     )
 
     def __post_init__(self) -> None:

@@ -29,9 +29,9 @@ from radixgate.gateway.observers import Observers
 from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
+from radixgate.gateway.own_names import OwnNames
 from radixgate.gateway.own_policy import let_decide
 from radixgate.gateway.prompt_tokens import PromptTokenizer
-from radixgate.gateway.request_ids import RequestIds
 from radixgate.gateway.retries import RetryRule
 from radixgate.gateway.retry_budget import ALWAYS, RetryBudget
 from radixgate.gateway.roster import Roster
@@ -78,11 +78,14 @@ class DataPath:
         clock: Clock,
         rng: random.Random,
         processes: int = 1,
+        names: OwnNames | None = None,
     ) -> None:
-        """`processes`: how many share the fleet, and with it the retries that are always free."""
+        """`processes`: how many share the fleet, and with it the retries that are always free.
+        `names`: None, and they are like nobody's, whatever `rng` draws."""
         config, rules = first.config, first.rules
         self._clock = clock
         self._rng = rng
+        self.names = OwnNames() if names is None else names
         self.deadlines = Deadlines(clock)
         self.outbox = Outbox()
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
@@ -96,6 +99,7 @@ class DataPath:
             self.outbox,
             clock,
             rng,
+            self.names,
             rules,
             self.mirror_file,
         )
@@ -114,8 +118,7 @@ class DataPath:
             self.deadlines,
             -(-ALWAYS // processes),
         )
-        self._request_ids = RequestIds(rng)
-        self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
+        self.own_headers = OwnHeaders(config.policy.encode(), self.names.request_ids)
         self.held = HeldRequests()
         self.stored = StoredResponses()
         self.limits = Limits.of(rules.limits, first.keys, clock)
@@ -152,7 +155,7 @@ class DataPath:
             deadlines=self.deadlines,
             clock=self._clock,
             rng=self._rng,
-            request_ids=self._request_ids,
+            request_ids=self.names.request_ids,
             held=self.held,
             stored=self.stored,
             own_headers=self.own_headers,
@@ -182,7 +185,7 @@ class DataPath:
         self._outliers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
-        self.own_headers = OwnHeaders(config.policy.encode(), self._request_ids)
+        self.own_headers = OwnHeaders(config.policy.encode(), self.names.request_ids)
         self.limits = self.limits.changed(rules.rules.limits, rules.keys, self._clock)
         self._core = replace(
             core,

@@ -23,13 +23,16 @@ class GrpcWorkerClient:
         served: Callable[[], ServedModel],
         wall_clock: Callable[[], float],
         rng: random.Random,
+        new_rid: Callable[[], str],
         on_close: Callable[[], None],
     ) -> None:
-        """`served` is asked once a request: a worker may come back with another model."""
+        """`served` is asked once a request: a worker may come back with another model.
+        `rng` draws the seeds of requests that bring none."""
         self._stream = stream
         self._served = served
         self._wall_clock = wall_clock
         self._rng = rng
+        self._new_rid = new_rid
         self._on_close = on_close
         self._live: dict[GrpcAttempt, Downstream] = {}
         self._closed = False
@@ -77,6 +80,3 @@ class GrpcWorkerClient:
 
     def _over(self, attempt: GrpcAttempt) -> None:
         self._live.pop(attempt, None)
-
-    def _new_rid(self) -> str:
-        return f"{self._rng.getrandbits(128):032x}"

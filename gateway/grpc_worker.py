@@ -67,6 +67,7 @@ class GrpcWorker:
             served=self._served,
             wall_clock=parts.wall_clock,
             rng=parts.rng,
+            new_rid=parts.new_rid,
             on_close=self._close_channel,
         )
         self._watches = WorkerWatches(

@@ -23,6 +23,7 @@ class GrpcWorkerParts:
     timeout_s: float  # of a probe and of an order
     clock: Clock
     wall_clock: Callable[[], float]
-    rng: random.Random
+    rng: random.Random  # of the seeds of requests that bring none
+    new_rid: Callable[[], str]
     mirror_file: MirrorFile
     certificates: GrpcCertificates | None = None  # None: in the clear

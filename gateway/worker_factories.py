@@ -15,6 +15,7 @@ from radixgate.gateway.grpc_worker_parts import GrpcWorkerParts
 from radixgate.gateway.late_grpc_worker import LateGrpcWorker
 from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.own_names import OwnNames
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.rules import GatewayRules
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -32,6 +33,7 @@ def worker_factories(
     outbox: Outbox,
     clock: Clock,
     rng: random.Random,
+    names: OwnNames,
     rules: GatewayRules,
     mirror_file: MirrorFile,
 ) -> Mapping[str, WorkerFactory]:
@@ -59,7 +61,7 @@ def worker_factories(
         )
 
     parts = GrpcWorkerParts(
-        gateway_id=f"gateway-{rng.getrandbits(64):016x}",
+        gateway_id=names.gateway_id,
         fleet=fleet,
         prompts=prompts,
         http_pool=lambda host, port: http_pool(host, port, None),
@@ -67,6 +69,7 @@ def worker_factories(
         clock=clock,
         wall_clock=time.time,
         rng=rng,
+        new_rid=names.new_rid,
         mirror_file=mirror_file,
     )
     tls_parts = replace(

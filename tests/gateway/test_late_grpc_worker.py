@@ -34,6 +34,7 @@ def late(port: int) -> LateGrpcWorker:
         clock=clock,
         wall_clock=clock.now,
         rng=rng,
+        new_rid=lambda: "rid-1",
         mirror_file=MirrorFile(None),
     )
     return LateGrpcWorker(WorkerAddress("grpc", "127.0.0.1", port), parts)
