@@ -48,6 +48,7 @@ class Siblings:
         """These are the books. Called once, before any worker is admitted."""
         self._fleet = fleet
         fleet.make_shared = self._make_shared
+        fleet.on_own_queue = self.moved
 
     # ------------------------------------------------------------ told
 
@@ -113,7 +114,7 @@ class Siblings:
         self._call()
 
     def moved(self) -> None:
-        """A prompt of ours is computed: its worker has less to do."""
+        """Of our prompts a worker has computed one, or as it reports, a part."""
         self._call()
 
     def _flush_last(self) -> None:

@@ -151,6 +151,32 @@ def test_a_report_does_not_count_a_sibling_s_tokens_again() -> None:
     assert queues["a"] == (100, 70)
 
 
+def test_a_report_of_less_to_do_is_news_and_one_of_no_change_is_none() -> None:
+    process = Process(1, FakeClock())
+    number = process.lease("x" * 1_000).number
+    assert process.siblings.take() is not None
+    told = replace(IDLE, seen_number=number, queued_uncached_tokens_yours=300)
+    process.fleet.report_load("a", told)
+    assert process.calls == 2
+    process.fleet.report_load("b", IDLE)
+    assert process.calls == 2
+    news = process.siblings.take()
+    assert news is not None
+    assert news.loads == [Share(1, "a", 1, 1_000, 300)]
+    process.fleet.report_load("a", told)
+    assert process.calls == 2
+
+
+def test_reports_of_several_workers_are_one_call() -> None:
+    process = Process(1, FakeClock())
+    numbers = {name: process.lease("x" * 1_000, name).number for name in ("a", "b")}
+    assert process.siblings.take() is not None
+    for name, number in numbers.items():
+        told = replace(IDLE, seen_number=number, queued_uncached_tokens_yours=300)
+        process.fleet.report_load(name, told)
+    assert process.calls == 2
+
+
 def test_a_sibling_is_told_what_is_left_of_a_prompt_and_not_the_whole() -> None:
     pair = Pair()
     number = pair.one.lease("x" * 1_000).number
