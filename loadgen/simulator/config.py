@@ -37,6 +37,11 @@ class SimulateConfig:
         help="folder of a bench run (--output-folder) that step times are fitted to; the chunk "
         "stays that of --engine; none: --engine as it is",
     )
+    shared_cores: bool = knob(
+        False,
+        help="the workers of --fit's run shared the cores of one machine, and those simulated do: "
+        "fitted too is by how much one that computes slows each other down",
+    )
     seed: int = knob(0, help="of jitter, session starts, and everything that draws")
     json: str | None = knob(None, help="write the results there; none: only print them")
     plot: str | None = knob(None, help="write an HTML page with plots there; none: no page")
@@ -74,6 +79,8 @@ class SimulateConfig:
                 raise ConfigError(f"{_flag(name)} cannot be negative: {getattr(self, name):g}")
         if self.share_delay is not None and not self.share_delay >= 0.0:
             raise ConfigError(f"--share-delay cannot be negative: {self.share_delay:g}")
+        if self.shared_cores and self.fit is None:
+            raise ConfigError("--shared-cores says how the run of --fit is read: give --fit too")
         objective_of(self.goodput)
         if not self.load > 0.0:
             raise ConfigError(f"--load must be over 0, not {self.load:g}")

@@ -1,8 +1,9 @@
 """A step-time model fitted to what a bench run saw of a server."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from radixgate.analysis.percentiles import percentile
@@ -10,6 +11,7 @@ from radixgate.analysis.records import RequestRecord
 from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.least_squares import least_squares
+from radixgate.loadgen.simulator.neighbours import Neighbours
 
 # Fewer than this say too little, of prompts alone at their worker and of gaps between tokens.
 _LEAST_PROMPTS = 10
@@ -18,6 +20,21 @@ _LEAST_GAPS = 30
 _MOST_GAPS = 2_000
 # Long gaps are the network's or the client's, short ones tokens that came together.
 _TRIM_PERCENT = 5.0
+# Of a fit in turns; it is within a thousandth after some ten.
+_ROUNDS = 30
+
+
+# Other workers that were busy from one time to another, in the mean.
+_Busy = Callable[[float, float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A prompt computed with nobody else's of its worker, and how many other workers computed."""
+
+    seconds: float  # to its first token
+    tokens: int
+    neighbours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,37 +44,43 @@ class _Gap:
     seconds: float
     rows: int
     context_tokens: int
+    neighbours: float  # other workers that computed
 
 
-def fitted(records: Sequence[RequestRecord], preset: EngineModel) -> EngineModel:
+def fitted(
+    records: Sequence[RequestRecord], preset: EngineModel, *, shared_cores: bool = False
+) -> EngineModel:
     """From the answers that told their prompt and cached tokens. O(requests a worker x 2,000).
 
     Decode: gaps between tokens while the worker computes no prompt, as `step + row x sequences +
     context x their tokens`. Prefill: first tokens of prompts that nobody else computed beside, as
     a time a token on top of steps. The chunk is the preset's: a client cannot see it.
+    `shared_cores`: from these prompts too, by how much each other worker that has something to do
+    meanwhile lengthens them; gaps are taken as lengthened alike.
     Raises ConfigError if the run holds too few of either.
     """
     by_worker: dict[str | None, list[RequestRecord]] = defaultdict(list)
     for record in records:
         if record.ok and record.arrivals and record.prompt_tokens is not None:
             by_worker[record.worker_id].append(record)
-    gaps = [gap for mine in by_worker.values() for gap in _calm_gaps(mine)]
-    prompts = [prompt for mine in by_worker.values() for prompt in _alone(mine)]
+    neighbours = Neighbours(by_worker)
+    gaps: list[_Gap] = []
+    prompts: list[_Alone] = []
+    for worker, mine in by_worker.items():
+        busy = partial(neighbours.busy, worker) if shared_cores else _nobody
+        gaps += _calm_gaps(mine, busy)
+        prompts += _alone(mine, busy)
     if len(gaps) < _LEAST_GAPS or len(prompts) < _LEAST_PROMPTS:
         raise ConfigError(
             f"--fit: {len(prompts)} prompts alone at their worker and {len(gaps)} gaps between"
             f" tokens are too few; {_LEAST_PROMPTS} and {_LEAST_GAPS} are needed: run the bench"
             " at a lower --request-rate, with more prompts and with streamed answers"
         )
+    token_s, share = _prefill(prompts)
     kept = _trimmed(gaps)
     step_s, row_s, context_s = least_squares(
         [(1.0, float(gap.rows), float(gap.context_tokens)) for gap in kept],
-        [gap.seconds for gap in kept],
-    )
-    # So that a constant cost of each request (network, tokenizing) is not taken for prefill.
-    _, token_s = least_squares(
-        [(1.0, float(tokens)) for tokens, _ in prompts],
-        [seconds for _, seconds in prompts],
+        [gap.seconds / (1.0 + share * gap.neighbours) for gap in kept],
     )
     token_s -= step_s / preset.chunk_tokens
     if token_s <= 0.0:
@@ -71,11 +94,36 @@ def fitted(records: Sequence[RequestRecord], preset: EngineModel) -> EngineModel
         prefill_token_s=token_s,
         decode_row_s=row_s,
         context_token_s=context_s,
+        neighbour_share=share,
     )
 
 
-def _alone(records: Sequence[RequestRecord]) -> list[tuple[int, float]]:
-    """(uncached tokens, seconds to the first token) of prompts computed with nobody else's."""
+def _prefill(prompts: Sequence[_Alone]) -> tuple[float, float]:
+    """Seconds a token, and the share that each neighbour adds to a prompt's time.
+
+    In turns: the times without what neighbours add, then what is left of the times beside them.
+    """
+    share = token_s = 0.0
+    for _ in range(_ROUNDS):
+        # A constant, so that each request's cost (network, tokenizing) is not taken for prefill.
+        fixed_s, token_s = least_squares(
+            [(1.0, float(one.tokens)) for one in prompts],
+            [one.seconds / (1.0 + share * one.neighbours) for one in prompts],
+        )
+        alone = [fixed_s + token_s * one.tokens for one in prompts]
+        beside = [one.neighbours * seconds for one, seconds in zip(prompts, alone, strict=True)]
+        if not any(beside):
+            break
+        late = [one.seconds - seconds for one, seconds in zip(prompts, alone, strict=True)]
+        (share,) = least_squares([(seconds,) for seconds in beside], late)
+    return token_s, share
+
+
+def _nobody(begins: float, ends: float) -> float:
+    return 0.0
+
+
+def _alone(records: Sequence[RequestRecord], busy: _Busy) -> list[_Alone]:
     spans = sorted(
         ((r.t_dispatch_s, r.arrivals[0].at_s, r) for r in records), key=lambda span: span[:2]
     )
@@ -85,12 +133,12 @@ def _alone(records: Sequence[RequestRecord]) -> list[tuple[int, float]]:
         next_begins = spans[place + 1][0] if place + 1 < len(spans) else float("inf")
         if begins >= busy_until and ends <= next_begins:
             tokens = (record.prompt_tokens or 0) - (record.cached_tokens or 0)
-            found.append((max(1, tokens), ends - begins))
+            found.append(_Alone(ends - begins, max(1, tokens), busy(begins, ends)))
         busy_until = max(busy_until, ends)
     return found
 
 
-def _calm_gaps(records: Sequence[RequestRecord]) -> list[_Gap]:
+def _calm_gaps(records: Sequence[RequestRecord], busy: _Busy) -> list[_Gap]:
     """Gaps of one token during which no prompt of the worker's was on its way; a sample of them."""
     prefills = [(r.t_dispatch_s, r.arrivals[0].at_s) for r in records]
     single = [
@@ -106,7 +154,7 @@ def _calm_gaps(records: Sequence[RequestRecord]) -> list[_Gap]:
         middle = (begins + ends) / 2
         decoding = [r for r in records if r.arrivals[0].at_s < middle < r.t_last_s]
         context = sum(_context(r, middle) for r in decoding)
-        found.append(_Gap(ends - begins, len(decoding), context))
+        found.append(_Gap(ends - begins, len(decoding), context, busy(begins, ends)))
     return found
 
 

@@ -16,6 +16,8 @@ class EngineModel:
     decode_row_s: float  # a sequence that decodes
     context_token_s: float  # a token in the context of a sequence that decodes
     chunk_tokens: int  # prompt tokens a step computes at most
+    # Of a step, for each other worker that computes as it begins: they share a machine's cores.
+    neighbour_share: float = 0.0
 
     def step_time(self, prefill_tokens: int, decode_rows: int, context_tokens: int) -> float:
         """Seconds of one step."""

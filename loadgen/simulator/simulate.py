@@ -138,7 +138,10 @@ class Trial:
 
 def _engine(config: SimulateConfig) -> EngineModel:
     preset = engine_named(config.engine)
-    return preset if config.fit is None else fitted(read_run(Path(config.fit)).records, preset)
+    if config.fit is None:
+        return preset
+    records = read_run(Path(config.fit)).records
+    return fitted(records, preset, shared_cores=config.shared_cores)
 
 
 def _requests(
@@ -157,12 +160,14 @@ def _requests(
 
 
 def _described(engine: EngineModel) -> str:
+    share = engine.neighbour_share
+    beside = f", {share:.0%} longer for each other worker that computes" if share else ""
     return (
         f"a step {1e3 * engine.step_s:.3f} ms"
         f" + {1e6 * engine.prefill_token_s:.2f} us a prompt token"
         f" + {1e6 * engine.decode_row_s:.1f} us a decoding sequence"
         f" + {1e9 * engine.context_token_s:.2f} ns a token of their context,"
-        f" {engine.chunk_tokens} prompt tokens at most"
+        f" {engine.chunk_tokens} prompt tokens at most{beside}"
     )
 
 

@@ -59,6 +59,9 @@ class Simulation:
         if shared:
             for worker in self.workers:
                 worker.on_room = self._wake_all
+        if site.engine.neighbour_share:
+            for worker in self.workers:
+                worker.neighbours = partial(_computing, self.workers, worker)
         truth = Truth(self.workers)
         news = _news_of(site, rule)
         # A gateway forgets after half an hour what it was not told of; a trace may last longer.
@@ -142,6 +145,10 @@ class Simulation:
                         f"a request of {tokens} tokens cannot run in a pool of {most} blocks of"
                         f" {size} tokens; give --kv-blocks {-(-tokens // size)} or more"
                     )
+
+
+def _computing(workers: Sequence[SimulatedWorker], but: SimulatedWorker) -> int:
+    return sum(worker.computes for worker in workers if worker is not but)
 
 
 def _news_of(site: Site, rule: Rule) -> News:

@@ -38,6 +38,7 @@ class SimulatedWorker:
         self.on_events: Callable[[Sequence[KvEvent]], None] = lambda events: None
         self.on_step: Callable[[], None] = lambda: None
         self.on_room: Callable[[], None] = lambda: None
+        self.neighbours: Callable[[], int] = lambda: 0  # that compute now, on the same cores
         self._engine = engine
         self._block_size = block_size
         self._timeline = timeline
@@ -58,6 +59,10 @@ class SimulatedWorker:
     @property
     def requests(self) -> int:
         return len(self._waiting) + len(self._prefilling) + self.decoding
+
+    @property
+    def computes(self) -> bool:
+        return self._stride is not None
 
     @property
     def waiting(self) -> int:
@@ -114,10 +119,12 @@ class SimulatedWorker:
         rows = self.decoding
         if not prefill_tokens and not rows:
             return
+        # As it begins and no more: who begins beside it later pays for the time they share.
+        slower = 1.0 + self._engine.neighbour_share * self.neighbours()
         self._stride = Stride(
             self._timeline.now(),
-            self._engine.step_time(prefill_tokens, rows, self._context_tokens),
-            self._engine.context_token_s * rows,
+            self._engine.step_time(prefill_tokens, rows, self._context_tokens) * slower,
+            self._engine.context_token_s * rows * slower,
             1 if pieces or self._waiting else self._ends[0][0] - self._decode_steps,
         )
         self._pieces = pieces

@@ -60,6 +60,43 @@ def test_what_is_cached_is_not_computed() -> None:
     assert model.prefill_token_s == pytest.approx(2 * TRUE.prefill_token_s, rel=0.1)
 
 
+def test_it_finds_by_how_much_a_neighbour_slows_a_worker_down() -> None:
+    """The same waves twice: alone on the machine, and half as slow again beside another worker."""
+    alone = waves(TRUE)
+    slow = waves(
+        replace(
+            TRUE,
+            step_s=1.5 * TRUE.step_s,
+            prefill_token_s=1.5 * TRUE.prefill_token_s,
+            decode_row_s=1.5 * TRUE.decode_row_s,
+            context_token_s=1.5 * TRUE.context_token_s,
+        )
+    )
+    later_s = alone[-1].t_last_s + 1.0
+    until_s = later_s + slow[-1].t_last_s
+    # Two prompts at a time, neither of which tells anything of how long a prompt takes.
+    beside = [
+        record((until_s, 1), sent=later_s - 0.1, prompt=1, worker="other", index=n)
+        for n in range(2)
+    ]
+    records = [*alone, *(shifted(one, later_s) for one in slow), *beside]
+    model = fitted(records, STUDY, shared_cores=True)
+    assert model.neighbour_share == pytest.approx(0.5, rel=0.02)
+    assert model.step_s == pytest.approx(TRUE.step_s, rel=0.05)
+    assert model.prefill_token_s == pytest.approx(TRUE.prefill_token_s, rel=0.1)
+    assert model.decode_row_s == pytest.approx(TRUE.decode_row_s, rel=0.1)
+    assert fitted(records, STUDY).neighbour_share == 0.0
+
+
+def shifted(one: RequestRecord, by_s: float) -> RequestRecord:
+    return replace(
+        one,
+        t_dispatch_s=one.t_dispatch_s + by_s,
+        t_last_s=one.t_last_s + by_s,
+        arrivals=tuple(replace(piece, at_s=piece.at_s + by_s) for piece in one.arrivals),
+    )
+
+
 @pytest.mark.parametrize(
     ("records", "complaint"),
     [

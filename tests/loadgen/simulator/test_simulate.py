@@ -87,3 +87,8 @@ def test_rows_without_time_and_session_are_refused(tmp_path: Path) -> None:
     path.write_text('{"input_length": 9, "output_length": 1, "hash_ids": [1]}\n')
     with pytest.raises(ConfigError, match="neither timestamp nor session"):
         Trial(SimulateConfig(trace=str(path)))
+
+
+def test_how_a_run_is_read_takes_a_run() -> None:
+    with pytest.raises(ConfigError, match="give --fit too"):
+        SimulateConfig(shared_cores=True)

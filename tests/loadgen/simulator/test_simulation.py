@@ -2,15 +2,18 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.gateway import News
 from radixgate.loadgen.simulator.results import completion_rate, results_of
-from radixgate.loadgen.simulator.rules import rule_names
+from radixgate.loadgen.simulator.rules import rule_named, rule_names
+from radixgate.loadgen.simulator.simulation import Simulation, Site
+from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.kv_events import Tier
-from simulated import conversations, request, simulate, workload
+from simulated import BLOCK, STUDY, conversations, request, simulate, workload
 
 SESSIONS = conversations(12, 4, random.Random(3))
 LATE = News(report_delay_s=0.2, event_delay_s=0.05, event_loss=0.2)
@@ -88,3 +91,13 @@ def test_the_rate_of_a_steady_stream_is_its_slope() -> None:
     prompts = [[request(600, first=1 + 10 * n)] for n in range(50)]
     _, run = simulate("random", workload(prompts, every_s=0.5))
     assert completion_rate(run) == pytest.approx(2.0, rel=0.01)
+
+
+def test_workers_that_share_cores_slow_each_other_down() -> None:
+    """Two prompts at once on two workers: the second begins beside the first."""
+    engine = replace(STUDY, neighbour_share=0.5)
+    site = Site(workers=2, kv_blocks=60, block_size=BLOCK, engine=engine)
+    both = workload([[request(1_000)], [request(1_000, first=100)]], every_s=0.0)
+    run = Simulation(site, rule_named("round_robin", PolicyConfigs()), 1).run(both)
+    alone_s = STUDY.step_time(1_000, 0, 0)
+    assert [job.ttft_s for job in run.jobs] == pytest.approx([alone_s, 1.5 * alone_s])

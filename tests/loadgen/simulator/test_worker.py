@@ -1,5 +1,7 @@
 """A simulated worker against what its cost model says, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from radixgate.proto.kv_events import Pending, Settled, Stored
@@ -92,3 +94,12 @@ def test_its_speed_is_that_of_its_steps() -> None:
     alone.run()
     report = alone.worker.load_report(0)
     assert report.prefill_busy_us_total == pytest.approx(1e6 * (0.010 + 4_096 * 50e-6), abs=1)
+
+
+def test_a_worker_beside_which_another_computes_as_its_step_begins_takes_longer() -> None:
+    alone = Alone(engine=replace(STUDY, neighbour_share=0.5))
+    alone.worker.neighbours = lambda: int(alone.timeline.now() < 1.0)
+    beside, quiet = alone.send(request(1_000)), alone.send(request(1_000, first=100), at_s=1.0)
+    alone.run()
+    assert quiet.ttft_s == pytest.approx(0.010 + 1_000 * 50e-6)
+    assert beside.ttft_s == pytest.approx(1.5 * quiet.ttft_s)
