@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.ready_workers import ReadyWorkers
+from radixgate.fleet.ready_workers import Picker, ReadyWorkers, picker
 from radixgate.fleet.recent_prompts import Prompt
 from radixgate.fleet.worker_record import SharedMirror
 from radixgate.policies.base import Candidates, RouteRequest
@@ -36,6 +36,7 @@ class Lineup:
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
             read_decode_step_s=self.decode_step_s,
+            reported_requests=told.requests,
         )
 
     def cached_tokens(self) -> Sequence[int]:
@@ -88,31 +89,27 @@ class Lineup:
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""
         ready = self._ready
-        if not any(self._ask.blocks.values()):  # as of a prompt shorter than a block
+        mirrors = [shared for shared in ready.mirrors if self._ask.blocks.get(shared.key)]
+        if not mirrors:  # as for a prompt shorter than a block
             self._depths = self._cached = ready.nothing
             return
         if len(ready.mirrors) == 1:
-            self._depths, self._cached = self._depths_in(ready.mirrors[0], ready.mirror_places())
+            self._depths, self._cached = self._held_in(mirrors[0], ready.picked)
             return
-        records, ids = ready.records, ready.ids
-        all_depths, all_cached = [0] * len(ids), [0] * len(ids)
-        for shared in ready.mirrors:
-            mine = [at for at, record in enumerate(records) if record.shared is shared]
-            places = [shared.mirror.place(ids[at]) for at in mine]
-            for at, depth, cached in zip(mine, *self._depths_in(shared, places), strict=True):
+        all_depths, all_cached = [0] * len(ready), [0] * len(ready)
+        for shared in mirrors:
+            mine = [at for at, record in enumerate(ready.records) if record.shared is shared]
+            pick = picker([shared.mirror.place(ready.ids[at]) for at in mine])
+            for at, depth, cached in zip(mine, *self._held_in(shared, pick), strict=True):
                 all_depths[at], all_cached[at] = depth, cached
         self._depths, self._cached = all_depths, all_cached
 
-    def _depths_in(
-        self, shared: SharedMirror, places: Sequence[int]
-    ) -> tuple[list[int], list[int]]:
-        """Depth and cached tokens of the workers at these places of the mirror's column."""
-        blocks = self._ask.blocks.get(shared.key, ())
-        held = shared.mirror.column(blocks) if blocks else ()
-        if not any(held):
-            nothing = [0] * len(places)
-            return nothing, nothing
-        depths = list(map(held.__getitem__, places))
+    def _held_in(self, shared: SharedMirror, pick: Picker) -> tuple[Sequence[int], Sequence[int]]:
+        """Depth and cached tokens of the workers that `pick` takes from the mirror's column."""
+        blocks = self._ask.blocks[shared.key]
+        depths = pick(shared.mirror.column(blocks))
+        if not any(depths):
+            return depths, depths
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 

@@ -1,7 +1,8 @@
 """The ready workers of one model: in columns, what is in flight and what they last reported."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import itemgetter
 
 import msgspec
 
@@ -9,6 +10,9 @@ from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.compared_speeds import ComparedSpeeds
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.worker_record import InFlight, SharedMirror, WorkerRecord
+from radixgate.policies.requests_there import UNREPORTED
+
+Picker = Callable[[Sequence[int]], Sequence[int]]
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -19,6 +23,7 @@ class Told(msgspec.Struct, frozen=True):
     queued: Sequence[int | None]
     queued_elsewhere: Sequence[int | None]
     kv_share: Sequence[float | None]
+    requests: Sequence[int]  # running and waiting; UNREPORTED where there is no report
     speeds: Sequence[float | None]
 
 
@@ -39,8 +44,8 @@ class ReadyWorkers:
         mirrors = {id(record.shared): record.shared for record in records}
         self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
         self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
-        # Of the workers in their mirror's column, where all have one mirror.
-        self._mirror_places: Sequence[int] = ()
+        # From the column of the mirror that all have, if there is one.
+        self._pick: Picker = tuple
         self._generation = -1
         nothing = [None] * len(records)
         self.running: list[int | None] = [*nothing]
@@ -48,6 +53,7 @@ class ReadyWorkers:
         self.queued: list[int | None] = [*nothing]  # uncached tokens that wait, of all gateways
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
+        self._requests = [UNREPORTED] * len(records)
         self._speeds = ComparedSpeeds([record.speed for record in records])
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
@@ -78,13 +84,13 @@ class ReadyWorkers:
         """Measured, in tokens a second; one for all but those that are known to differ."""
         return self._speeds.column
 
-    def mirror_places(self) -> Sequence[int]:
-        """Each worker's place in the columns of the mirror that they share. O(1) nearly always."""
+    def picked(self, column: Sequence[int]) -> Sequence[int]:
+        """Of a column of the mirror that all share, each worker's part. O(workers), 8 ns each."""
         mirror = self.mirrors[0].mirror
         if self._generation != mirror.generation:
-            self._mirror_places = [mirror.place(worker_id) for worker_id in self.ids]
+            self._pick = picker([mirror.place(worker_id) for worker_id in self.ids])
             self._generation = mirror.generation
-        return self._mirror_places
+        return self._pick(column)
 
     def heard(self, worker_id: str, now: float) -> None:
         """This worker's record has a new report; one that is not ready is ignored. O(1), and once
@@ -107,6 +113,7 @@ class ReadyWorkers:
                 tuple(self.queued),
                 tuple(self.queued_elsewhere),
                 tuple(self.kv_share),
+                tuple(self._requests),
                 self._speeds.column,
             )
         return self._told
@@ -126,14 +133,23 @@ class ReadyWorkers:
         if report is None:
             record.forget_report()
             self.running[place] = self.waiting[place] = None
+            self._requests[place] = UNREPORTED
             self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
             return
         self.running[place] = report.running
         self.waiting[place] = report.waiting
+        self._requests[place] = report.running + report.waiting
         queued = self.queued[place] = report.queued_uncached_tokens
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)
         self._oldest = min(self._oldest, record.reported_at)
+
+
+def picker(places: Sequence[int]) -> Picker:
+    """Takes what stands at these places, of which there is at least one."""
+    if len(places) == 1:
+        return itemgetter(slice(places[0], places[0] + 1))
+    return itemgetter(*places)
 
 
 def _kv_share(report: LoadReport) -> float | None:

@@ -52,6 +52,8 @@ class Candidates(msgspec.Struct, frozen=True):
     read_recent_share: Callable[[int], float] = _nothing_seen
     # Seconds of each worker's decode step, as last reported; empty: nobody reports any.
     read_decode_step_s: Callable[[], Sequence[float | None]] = _nothing_told
+    # `running` and `waiting` added up, -1 where one is None; empty: nobody has added them up.
+    reported_requests: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -10,6 +10,7 @@ from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 from radixgate.policies.cache_thresholds import CacheThresholds
 from radixgate.policies.popular_prefix import is_scarce
+from radixgate.policies.requests_there import UNREPORTED, reported_requests, requests_there
 from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.turns import Turns
 
@@ -140,16 +141,9 @@ class CacheAware:
 
 def _requests(candidates: Candidates) -> Sequence[int]:
     """Requests at each worker: ours, or all it reports if that is more and all of them report."""
-    own = candidates.requests_in_flight
-    if None in candidates.running:
-        return own
-    loads = []
-    for index, running in enumerate(candidates.running):
-        waiting = candidates.waiting[index]
-        if running is None or waiting is None:
-            return own
-        loads.append(max(own[index], running + waiting))
-    return loads
+    if UNREPORTED in reported_requests(candidates):
+        return candidates.requests_in_flight
+    return requests_there(candidates)
 
 
 def _scores(request: RouteRequest, cached: Sequence[int], free: Sequence[int]) -> list[float]:

@@ -3,14 +3,17 @@
 import math
 import random
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.derived import Derived
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.queued_tokens import queued_tokens
+from radixgate.policies.requests_there import requests_there
 from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.slo import Slo
 from radixgate.policies.turns import Turns
@@ -83,6 +86,8 @@ class KvCost:
         self._slo = slo
         self._turns = Turns(rng)
         self._homes = SessionHomes()
+        self._speeds = Derived(_speeds)
+        self._fullest = Derived(_fullest)
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -90,7 +95,7 @@ class KvCost:
         if not ids:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
-        speeds = _speeds(candidates.prefill_tokens_per_s)
+        speeds = self._speeds.of(candidates.prefill_tokens_per_s)
         costs = self._costs(request.prompt_tokens, candidates, cached, speeds)
         late = False
         if self._slo is not None:
@@ -114,7 +119,7 @@ class KvCost:
         speeds: Sequence[float],
     ) -> list[float]:
         """Seconds, a candidate each."""
-        requests = _requests(candidates)
+        requests = requests_there(candidates)
         weights, crowded = self._weights(set(requests), sum(requests) / len(requests))
         if max(cached) >= prompt_tokens:
             cached = [min(tokens, prompt_tokens - 1) for tokens in cached]
@@ -124,13 +129,15 @@ class KvCost:
                 tokens + crowded.get(count, 0.0)
                 for tokens, count in zip(waiting, requests, strict=True)
             ]
-        # A list made at once is no faster for hundreds, and a third dearer for two.
-        costs = []
-        for at, count in enumerate(requests):
-            weight = weights[count]
-            costs.append((waiting[at] + (prompt_tokens - cached[at]) * weight) / speeds[at])
+        factors: Iterable[float] = map(weights.__getitem__, requests)
+        if len(weights) == 1:
+            factors = repeat(weights[requests[0]])
+        costs = [
+            (tokens + (prompt_tokens - held) * factor) / speed
+            for tokens, held, factor, speed in zip(waiting, cached, factors, speeds, strict=False)
+        ]
         shares = candidates.kv_share_used
-        if max(filter(None, shares), default=0.0) > _FULL:
+        if self._fullest.of(shares) > _FULL:
             for index, used in enumerate(shares):
                 if used is not None and used > _FULL:
                     costs[index] += self._config.kv_cost_pressure_s * (used - _FULL) * 10.0
@@ -216,12 +223,6 @@ def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     return [speed or usual for speed in measured]
 
 
-def _requests(candidates: Candidates) -> Sequence[int]:
-    """Requests at each worker: ours, or all that it reports if that is more."""
-    own, running, waiting = candidates.requests_in_flight, candidates.running, candidates.waiting
-    if not any(running) and not any(waiting):
-        return own
-    return [
-        count if runs is None or waits is None or count > runs + waits else runs + waits
-        for count, runs, waits in zip(own, running, waiting, strict=True)
-    ]
+def _fullest(shares: Sequence[float | None]) -> float:
+    """The largest share of a KV pool in use that anybody tells."""
+    return max(filter(None, shares), default=0.0)

@@ -12,7 +12,9 @@ CHANCE_SHARE_A_WORKER = 1 / 4_096
 def is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
     """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
     most = cached[best]
-    holders = len([tokens for tokens in cached if tokens >= most])
+    holders = cached.count(most)
+    if most < max(cached):
+        holders += len([tokens for tokens in cached if tokens > most])
     workers = len(cached)
     if holders == workers:
         return False

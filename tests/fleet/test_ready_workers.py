@@ -11,7 +11,7 @@ from books import IDLE, identity, report
 from clocks import FakeClock
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
-from radixgate.fleet.ready_workers import ReadyWorkers
+from radixgate.fleet.ready_workers import ReadyWorkers, picker
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig
 
@@ -52,6 +52,7 @@ def test_a_report_changes_its_worker_s_place_only() -> None:
     assert (ready.running, ready.waiting) == ([None, 3], [None, 2])
     assert (ready.queued, ready.queued_elsewhere) == ([None, 900], [None, 500])
     assert ready.kv_share == [None, 0.25]
+    assert ready.told(0.0).requests == (-1, 5)
 
 
 def test_more_of_ours_than_is_queued_is_nothing_of_others() -> None:
@@ -131,12 +132,16 @@ def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew() -> No
     told = Told()
     for record in told.ready.records:
         record.enter_mirror()
-    assert told.ready.mirror_places() == [0, 1]
+    assert told.ready.picked([7, 8, 9]) == (7, 8)
     mirror = told.ready.mirrors[0].mirror
     mirror.remove_worker("a")
     for record in told.ready.records[::-1]:
         record.enter_mirror()
-    assert told.ready.mirror_places() == [1, 0]
+    assert told.ready.picked([7, 8, 9]) == (8, 7)
+
+
+def test_of_a_single_worker_a_column_has_one_part() -> None:
+    assert list(picker([2])([7, 8, 9])) == [9]
 
 
 def test_decisions_share_the_columns_until_somebody_reports() -> None:
@@ -147,3 +152,4 @@ def test_decisions_share_the_columns_until_somebody_reports() -> None:
     told.tell(1, report(running=2), now=1.0)
     assert (before.running, told.ready.told(1.0).running) == ((1, None), (1, 2))
     assert told.ready.told(2.5).running == (None, 2)
+    assert told.ready.told(2.5).requests == (-1, 2)

@@ -65,7 +65,7 @@ def test_prompts_that_were_only_asked_about_are_not_remembered() -> None:
     for number in range(20):
         held.fleet.rehearse(ask(f"system prompt {number}"))
     shared = held.fleet.rehearse(ask("system prompt and more"))
-    assert shared.cached_tokens == [0, 0]
+    assert list(shared.cached_tokens) == [0, 0]
     assert all(shared.candidates.read_recent_share(index) == 0.0 for index in (0, 1))
 
 
