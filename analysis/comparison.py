@@ -11,7 +11,7 @@ from radixgate.analysis.cache_bound import cache_use
 from radixgate.analysis.intervals import Interval, paired
 from radixgate.analysis.percentiles import percentile, values_needed
 from radixgate.analysis.records import ABANDONED, RequestRecord
-from radixgate.analysis.slo import Slo
+from radixgate.analysis.slo import LatencyBounds
 
 Records = Sequence[RequestRecord]
 OfRequest = Callable[[RequestRecord], float | None]
@@ -44,7 +44,7 @@ class Difference:
     within: Interval | None  # block bootstrap over requests; None: no mean of requests
 
 
-def run_metrics(slo: Slo | None) -> list[RunMetric]:
+def run_metrics(slo: LatencyBounds | None) -> list[RunMetric]:
     """What is compared; latencies in ms, from the intended time."""
     ttft, e2e = latency.response_ttft_s, latency.response_e2e_s
     found = [
@@ -66,7 +66,7 @@ def run_metrics(slo: Slo | None) -> list[RunMetric]:
 
 
 def differences(
-    baseline: Sequence[Records], arm: Sequence[Records], slo: Slo | None = None
+    baseline: Sequence[Records], arm: Sequence[Records], slo: LatencyBounds | None = None
 ) -> list[Difference]:
     """Run by run: the n-th of the one with the n-th of the other. Raises ValueError if uneven."""
     if len(baseline) != len(arm):
@@ -174,6 +174,6 @@ def _failed(records: Records) -> float | None:
     return 100.0 * sum(not record.ok for record in sent) / len(sent) if sent else None
 
 
-def _kept(records: Records, slo: Slo) -> float | None:
+def _kept(records: Records, slo: LatencyBounds) -> float | None:
     share = slo.attainment(records, 0.0).share
     return None if share is None else 100.0 * share

@@ -23,7 +23,7 @@ class Attainment:
 
 
 @dataclass(frozen=True, slots=True)
-class Slo:
+class LatencyBounds:
     """Upper bounds in seconds by name: ttft and e2e from the intended time, tpot, itl_p99."""
 
     bounds_s: tuple[tuple[str, float], ...]
@@ -52,7 +52,7 @@ class Slo:
         )
 
 
-def slo_of(words: Sequence[str]) -> Slo | None:
+def slo_of(words: Sequence[str]) -> LatencyBounds | None:
     """`ttft:500 tpot:50`, in ms; None for no words. Raises ConfigError that names the word."""
     if not words:
         return None
@@ -69,7 +69,7 @@ def slo_of(words: Sequence[str]) -> Slo | None:
                 f"of {', '.join(MEASURES)}"
             )
         bounds[name] = bound_s
-    return Slo(tuple(bounds.items()))
+    return LatencyBounds(tuple(bounds.items()))
 
 
 def _itl_p99_s(record: RequestRecord) -> float | None:

@@ -37,7 +37,7 @@ from radixgate.loadgen.simulator.engine_model import ENGINES, EngineModel
 from radixgate.loadgen.simulator.planned import schedule_requests
 from radixgate.loadgen.simulator.results import results_of
 from radixgate.loadgen.simulator.rules import rule_named
-from radixgate.loadgen.simulator.simulation import Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
 from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.policies.registry import PolicyConfigs
 
@@ -162,7 +162,7 @@ def of_middle(records: Sequence[RequestRecord]) -> Seen:
 
 def simulated(schedules: Sequence[Path], engine: EngineModel, draws: int) -> Runs:
     """Of each schedule the mean of so many runs."""
-    site = Site(workers=WORKERS, kv_blocks=POOL_PAGES, block_size=PAGE, engine=engine)
+    site = SimulatedSite(workers=WORKERS, kv_blocks=POOL_PAGES, block_size=PAGE, engine=engine)
     found: dict[str, list[Seen]] = {policy: [] for policy in POLICIES}
     for number, path in enumerate(schedules):
         sent = Workload([Client(one.at_s, (one,)) for one in schedule_requests(path, PAGE)])
@@ -172,7 +172,7 @@ def simulated(schedules: Sequence[Path], engine: EngineModel, draws: int) -> Run
     return found
 
 
-def one_run(site: Site, policy: str, sent: Workload, seed: int) -> Seen:
+def one_run(site: SimulatedSite, policy: str, sent: Workload, seed: int) -> Seen:
     results = results_of(Simulation(site, rule_named(policy, PolicyConfigs()), seed).run(sent))
     return Seen(results.hit_rate, results.ttft_s.mean, results.ttft_s.p50)
 

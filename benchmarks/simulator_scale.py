@@ -17,7 +17,7 @@ from pathlib import Path
 from radixgate.loadgen.simulator.engine_model import engine_named
 from radixgate.loadgen.simulator.results import results_of, table
 from radixgate.loadgen.simulator.rules import rule_named
-from radixgate.loadgen.simulator.simulation import Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
 from radixgate.loadgen.simulator.trace import TracedRequest, jittered, read_trace
 from radixgate.loadgen.simulator.workload import open_loop
 from radixgate.policies.registry import PolicyConfigs
@@ -37,7 +37,7 @@ def main() -> None:
     words = parser.parse_args()
     requests = copies(read_trace(words.trace, BLOCK), words.requests)
     pace = words.load * words.workers * REQUESTS_PER_S_AND_WORKER
-    site = Site(words.workers, 4_000, BLOCK, engine_named("study-70b"))
+    site = SimulatedSite(words.workers, 4_000, BLOCK, engine_named("study-70b"))
     began, cpu = time.perf_counter(), time.process_time()
     simulation = Simulation(site, rule_named(words.policy, PolicyConfigs()), seed=0)
     run = simulation.run(open_loop(requests, pace))

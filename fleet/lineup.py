@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
 from radixgate.fleet.ready_workers import Picker, ReadyWorkers, picker
-from radixgate.fleet.recent_prompts import Prompt
+from radixgate.fleet.recent_prompts import RecentPrompt
 from radixgate.fleet.worker_record import SharedMirror
 from radixgate.policies.base import Candidates, RouteRequest
 
@@ -133,9 +133,9 @@ def _kv_shares_used(
     ]
 
 
-def prompt_of(ask: Ask, key: MirrorKey) -> Prompt:
+def prompt_of(ask: Ask, key: MirrorKey) -> RecentPrompt:
     """The ask's prompt as the mirror of this key has it; without blocks if it is not named."""
-    return Prompt(ask.blocks.get(key, ()), ask.fingerprint or ask.prompt_tokens)
+    return RecentPrompt(ask.blocks.get(key, ()), ask.fingerprint or ask.prompt_tokens)
 
 
 def request_of(ask: Ask) -> RouteRequest:

@@ -13,7 +13,7 @@ WATCHED_DEPTHS = 8
 WATCHED_OF_A_DEPTH = 64
 
 
-class Prompt(msgspec.Struct, frozen=True, eq=False):
+class RecentPrompt(msgspec.Struct, frozen=True, eq=False):
     """Block ids and what else tells prompts apart. A Struct: one is made for every request."""
 
     ids: Sequence[int]
@@ -29,14 +29,14 @@ class RecentPrompts:
 
     def __init__(self) -> None:
         # By last id and mark, the oldest first; two of one length never have both in common.
-        self._prompts: dict[tuple[int, int], Prompt] = {}
+        self._prompts: dict[tuple[int, int], RecentPrompt] = {}
         self._marks: dict[int, list[int]] = {}  # last id -> marks of the prompts that end there
         self._lengths: Counter[int] = Counter()  # in blocks -> prompts; none of zero
         # By depth and the id there, how many prompts begin so. What many prompts begin with is
         # asked for with each of them.
         self._alike: dict[int, dict[int, int]] = {}
 
-    def add(self, prompt: Prompt) -> None:
+    def add(self, prompt: RecentPrompt) -> None:
         """Remember it, in place of the prompt that it continues.
 
         O(different lengths + watched depths).
@@ -60,7 +60,7 @@ class RecentPrompts:
         self._lengths.clear()
         self._alike.clear()
 
-    def _continued_by(self, prompt: Prompt) -> tuple[int, int] | None:
+    def _continued_by(self, prompt: RecentPrompt) -> tuple[int, int] | None:
         """The longest is the last turn; a shorter one may belong to another conversation."""
         ids, marks = prompt.ids, self._marks
         same = ids[-1], prompt.mark
@@ -86,7 +86,7 @@ class RecentPrompts:
         if not marks:
             del self._marks[last]
 
-    def share(self, prompt: Prompt, depth: int) -> float:
+    def share(self, prompt: RecentPrompt, depth: int) -> float:
         """Of the recent prompts but this one's own, the share that has its first `depth` blocks.
 
         The prompt itself counts as one that has not, so that a single other is no more than half.

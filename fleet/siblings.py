@@ -14,7 +14,7 @@ from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.identity import MirrorKey
 from radixgate.fleet.news import News, NewsBox, Placed, PlacementEnd, Share
-from radixgate.fleet.recent_prompts import Prompt, RecentPrompts
+from radixgate.fleet.recent_prompts import RecentPrompt, RecentPrompts
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig, Placement, RadixMirror
 
@@ -99,7 +99,7 @@ class Siblings:
         )
         self._call()
 
-    def remembered(self, key: MirrorKey, prompt: Prompt) -> None:
+    def remembered(self, key: MirrorKey, prompt: RecentPrompt) -> None:
         """The prompt placed last has this mark; one that was placed nowhere is not told."""
         if self._last is None or prompt.ids is not self._last[1] or self._last[0].key != key:
             return
@@ -178,7 +178,7 @@ class Siblings:
         ids = array("Q")
         ids.frombytes(placed.ids)
         if placed.mark:
-            prompts.add_theirs(Prompt(ids, placed.mark))
+            prompts.add_theirs(RecentPrompt(ids, placed.mark))
         placement = mirror.expect_theirs(placed.worker_id, ids, placed.keep_s)
         if placement is None:
             return
@@ -251,11 +251,11 @@ class ToldPrompts(RecentPrompts):
         self._key = key
         self._siblings = siblings
 
-    def add(self, prompt: Prompt) -> None:
+    def add(self, prompt: RecentPrompt) -> None:
         super().add(prompt)
         self._siblings.remembered(self._key, prompt)
 
-    def add_theirs(self, prompt: Prompt) -> None:
+    def add_theirs(self, prompt: RecentPrompt) -> None:
         """As our own, and told to nobody."""
         super().add(prompt)
 

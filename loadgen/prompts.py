@@ -8,7 +8,7 @@ from typing import Protocol
 from radixgate.errors import ConfigError
 
 
-class Prompt(Protocol):
+class SentPrompt(Protocol):
     """One prompt. A form that it has not raises ConfigError with the way out."""
 
     def native(self) -> dict[str, object]:
@@ -108,7 +108,7 @@ class ChatPrompt:
         )
 
 
-def prompt_of_row(row: Mapping[str, object]) -> Prompt:
+def prompt_of_row(row: Mapping[str, object]) -> SentPrompt:
     """The prompt of a schedule file's row. Raises ConfigError for a row without one."""
     match row:
         case {"text": str(text)}:

@@ -9,7 +9,7 @@ import msgspec
 import xxhash
 
 from radixgate.errors import ConfigError
-from radixgate.loadgen.prompts import Prompt, prompt_of_row
+from radixgate.loadgen.prompts import SentPrompt, prompt_of_row
 
 # Times are kept to the microsecond, so that a schedule read back is the schedule written.
 _DIGITS = 6
@@ -19,7 +19,7 @@ _DIGITS = 6
 class PlannedPrompt:
     """One request as a dataset gives it, without its time."""
 
-    prompt: Prompt
+    prompt: SentPrompt
     prompt_tokens: int  # as planned; only the server knows exactly
     output_tokens: int
     session: str | None = None  # None: a session of its own
@@ -40,7 +40,7 @@ class ScheduledRequest:
     turn: int
     group: str | None
     think_s: float
-    prompt: Prompt
+    prompt: SentPrompt
     prompt_tokens: int
     output_tokens: int
     # A step begins when the one before it is over, and its times count from there.

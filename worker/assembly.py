@@ -10,7 +10,7 @@ from radixgate.worker.eviction import EVICTION_ORDERS
 from radixgate.worker.intake import Intake, ProcessorFactory
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
-from radixgate.worker.limits import Limits
+from radixgate.worker.limits import WorkerLimits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.pages import PagePool
@@ -27,7 +27,7 @@ from radixgate.worker.waiting_orders import PREFIX_ORDERS, by_arrival, fixed_ran
 
 def build_core(
     config: EngineConfig,
-    limits: Limits,
+    limits: WorkerLimits,
     runner: ModelRunner,
     clock: Clock,
     *,

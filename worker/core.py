@@ -15,7 +15,7 @@ from radixgate.worker.intake import Intake
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.live_requests import LiveRequests
-from radixgate.worker.outbox import Delivery, Outbox, Sink
+from radixgate.worker.outbox import Delivery, Sink, StepOutbox
 from radixgate.worker.output import LENGTH
 from radixgate.worker.passes import Outcome, Scores
 from radixgate.worker.pipeline import Pipeline
@@ -23,7 +23,7 @@ from radixgate.worker.replies import Replies
 from radixgate.worker.sampler import Draw
 from radixgate.worker.scheduler import Scheduler
 from radixgate.worker.sequence import Phase, Request, TokenSequence
-from radixgate.worker.stats import EngineStats, Tally
+from radixgate.worker.stats import EngineStats, EngineTally
 
 _log = logging.getLogger(__name__)
 
@@ -54,9 +54,9 @@ class EngineCore:
         self._pipeline = pipeline
         self._clock = clock
         self._live = LiveRequests()
-        self._outbox = Outbox()
+        self._outbox = StepOutbox()
         self._replies = Replies(self._outbox, clock, config)
-        self._tally = Tally()
+        self._tally = EngineTally()
         self._endings = Endings(scheduler, changes, self._live, self._replies, self._tally, clock)
         self._idle_check = IdleCheck(memory, changes, self._tally)
         self._idle = True

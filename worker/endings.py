@@ -9,7 +9,7 @@ from radixgate.worker.output import End
 from radixgate.worker.replies import Replies
 from radixgate.worker.scheduler import Scheduler
 from radixgate.worker.sequence import Phase, Request, TokenSequence
-from radixgate.worker.stats import Tally
+from radixgate.worker.stats import EngineTally
 
 
 class Endings:
@@ -21,7 +21,7 @@ class Endings:
         changes: KvChanges,
         live: LiveRequests,
         replies: Replies,
-        tally: Tally,
+        tally: EngineTally,
         clock: Clock,
     ) -> None:
         self._scheduler = scheduler

@@ -13,7 +13,7 @@ from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.kv_events import KvEvent
 from radixgate.worker.core import EngineCore
-from radixgate.worker.outbox import Delivery, Outbox, Sink
+from radixgate.worker.outbox import Delivery, Sink, StepOutbox
 from radixgate.worker.rids import Rids
 from radixgate.worker.stats import EngineStats
 
@@ -164,7 +164,7 @@ class Engine:
             self._wake.notify()
 
     def _refuse_soon(self, sink: Sink, handle: int, error: RadixgateError) -> None:
-        outbox = Outbox()
+        outbox = StepOutbox()
         outbox.refuse(sink, handle, error)
         delivery = outbox.take(())
         assert delivery is not None

@@ -5,7 +5,7 @@ import logging
 from radixgate.log import fields
 from radixgate.worker.kv_changes import KvChanges
 from radixgate.worker.kv_memory import KvMemory
-from radixgate.worker.stats import Tally
+from radixgate.worker.stats import EngineTally
 
 _log = logging.getLogger(__name__)
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 class IdleCheck:
     """A leak is a bug of ours; a worker that loses pages for ever would be a second one."""
 
-    def __init__(self, memory: KvMemory, changes: KvChanges, tally: Tally) -> None:
+    def __init__(self, memory: KvMemory, changes: KvChanges, tally: EngineTally) -> None:
         self._memory = memory
         self._changes = changes
         self._tally = tally

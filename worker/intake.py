@@ -9,7 +9,7 @@ from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.sampling import MAX_CHOICES, SamplingParams
 from radixgate.text.tokenizer import Tokenizer
-from radixgate.worker.limits import Limits
+from radixgate.worker.limits import WorkerLimits
 from radixgate.worker.logits import LogitsProcessor
 from radixgate.worker.outbox import Sink
 from radixgate.worker.output import OutputText
@@ -30,7 +30,7 @@ class Intake:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: WorkerLimits,
         tokenizer: Tokenizer | None,
         processors: ProcessorFactory,
         clock: Clock,

@@ -17,7 +17,7 @@ _DEFAULT_MOST_TOKENS = 2**18
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkerLimits:
     """What a request must fit into."""
 
     vocab_size: int
@@ -35,7 +35,7 @@ def limits_of(
     model: ModelConfig,
     available_bytes: Callable[[], int] | None = None,
     kv: KvDtype = KvDtype.FP32,
-) -> Limits:
+) -> WorkerLimits:
     """Context and pool of a worker, in tokens; the pool in whole pages. Raises ConfigError."""
     context = config.context_length or model.context_length
     if context > model.context_length:
@@ -53,7 +53,7 @@ def limits_of(
             f"no page of {config.page_size} tokens fits into the KV pool; give --max-total-tokens",
             param="max_total_tokens",
         )
-    return Limits(model.vocab_size, context, tokens)
+    return WorkerLimits(model.vocab_size, context, tokens)
 
 
 def memory_available() -> int:

@@ -27,7 +27,7 @@ class Delivery:
     cleared: bool  # before `kv_events`, the whole cache was dropped
 
 
-class Outbox:
+class StepOutbox:
     """Fills up during a step; `take` empties it. Bounded by the rows of a step and its commands."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from radixgate.errors import RadixgateError
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.logprobs import RowLogprobs, ScoredToken
-from radixgate.worker.outbox import Outbox
+from radixgate.worker.outbox import StepOutbox
 from radixgate.worker.output import End
 from radixgate.worker.sampler import Draw
 from radixgate.worker.sequence import Request, TokenSequence
@@ -23,7 +23,7 @@ class Entries(Protocol):
 class Replies:
     """Writes items into the outbox. Counts stand on the first and the last item of a choice."""
 
-    def __init__(self, outbox: Outbox, clock: Clock, config: EngineConfig) -> None:
+    def __init__(self, outbox: StepOutbox, clock: Clock, config: EngineConfig) -> None:
         self._outbox = outbox
         self._clock = clock
         self._weight_version = config.weight_version

@@ -45,7 +45,7 @@ class EngineStats:
 
 
 @dataclass(slots=True)
-class Tally:
+class EngineTally:
     """The totals, while they grow. One owner: the engine's thread."""
 
     prefill_tokens: int = 0

@@ -44,7 +44,7 @@ class Stage(Protocol):
         ...
 
 
-class Phase(StrEnum):
+class SwitchbackPhase(StrEnum):
     RUNNING = "running"
     HOLDING = "holding"
     FLUSHING = "flushing"
@@ -63,7 +63,7 @@ class Switchback:
         self._hold = hold
         self._drained_at = drained_at
         self._index = 0
-        self._phase = Phase.RUNNING
+        self._phase = SwitchbackPhase.RUNNING
         self._washed_out = False
         self._began_s = 0.0  # the block, its hold apart
         self._hold_began_s = 0.0
@@ -72,7 +72,7 @@ class Switchback:
 
     @property
     def over(self) -> bool:
-        return self._phase is Phase.OVER
+        return self._phase is SwitchbackPhase.OVER
 
     @property
     def block(self) -> int:
@@ -84,21 +84,21 @@ class Switchback:
     def label(self, ask: Ask) -> Label:
         """What slips through a hold is placed by the old arm, and belongs to no block."""
         block = self._blocks[self._index]
-        if self._phase is not Phase.RUNNING:
+        if self._phase is not SwitchbackPhase.RUNNING:
             return Label(self._arm(block), -1, washout=True)
         return Label(self._arm(block), block.index, washout=not self._is_washed_out())
 
     def step(self) -> None:
         now_s = self._logbook.now_s()
-        if self._phase is Phase.RUNNING:
+        if self._phase is SwitchbackPhase.RUNNING:
             self._run(now_s)
-        if self._phase is Phase.HOLDING:
+        if self._phase is SwitchbackPhase.HOLDING:
             self._look_at_drain(now_s)
-        if self._phase is Phase.FLUSHING:
+        if self._phase is SwitchbackPhase.FLUSHING:
             self._look_at_flush(now_s)
 
     def close(self) -> None:
-        self._phase = Phase.OVER
+        self._phase = SwitchbackPhase.OVER
         self._hold.open()
 
     def state(self) -> dict[str, object]:
@@ -127,13 +127,13 @@ class Switchback:
             return
         self._note("ended", now_s)
         if self._index + 1 == len(self._blocks):
-            self._phase = Phase.OVER
+            self._phase = SwitchbackPhase.OVER
             return
         if not self._logbook.declaration.hold_cap_s:
             self._index += 1
             self._begin()
             return
-        self._phase = Phase.HOLDING
+        self._phase = SwitchbackPhase.HOLDING
         self._hold_began_s = now_s
         self._note("holding", now_s, ahead=1)
         self._hold.close()
@@ -149,7 +149,7 @@ class Switchback:
         self._drain = BlockEvent(
             self._logbook.name, block.index, block.arm, moment, now_s, left=left
         )
-        self._phase = Phase.FLUSHING
+        self._phase = SwitchbackPhase.FLUSHING
         self._stage.flush()
 
     def _look_at_flush(self, now_s: float) -> None:
@@ -191,7 +191,7 @@ class Switchback:
         self._note("reset", now_s, forgotten=forgotten)
         self._began_s = now_s
         self._washed_out = False
-        self._phase = Phase.RUNNING
+        self._phase = SwitchbackPhase.RUNNING
         self._note("began", now_s)
         self._hold.open()
 

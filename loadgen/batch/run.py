@@ -11,9 +11,9 @@ import uvloop
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.errors import ConfigError
+from radixgate.loadgen.batch.answer_file import AnswerFile
 from radixgate.loadgen.batch.answering import Answered, Asker
 from radixgate.loadgen.batch.config import BatchConfig
-from radixgate.loadgen.batch.journal import Journal
 from radixgate.loadgen.batch.progress import BatchProgress, BatchTally, open_batch_progress
 from radixgate.loadgen.batch.saturation import Saturation
 from radixgate.loadgen.batch.work_list import WorkList
@@ -44,12 +44,12 @@ def run_batch(config: BatchConfig) -> int:
 async def _run(config: BatchConfig, clock: Clock) -> int:
     work = WorkList(config.input_path)
     try:
-        journal = Journal(config.output_path)
+        answers = AnswerFile(config.output_path)
     except ConfigError:
         work.close()
         raise
     try:
-        left = _left(config, work, journal)
+        left = _left(config, work, answers)
         tally = BatchTally(len(work), len(work) - len(left), clock, config.deadline_s)
         async with StreamClient(
             config.url,
@@ -67,13 +67,13 @@ async def _run(config: BatchConfig, clock: Clock) -> int:
             )
             saturation = await _saturation(config, client)
             progress = open_batch_progress(len(work), shown=not config.disable_tqdm)
-            player = BatchPlayer(asker, work, journal, saturation, clock)
+            player = BatchPlayer(asker, work, answers, saturation, clock)
             try:
                 await player.play(left, tally, progress)
             finally:
                 progress.close()
     finally:
-        await journal.close()
+        await answers.close()
         work.close()
     if saturation.steps:
         print(saturation.table())
@@ -88,13 +88,13 @@ class BatchPlayer:
         self,
         asker: Asker,
         work: WorkList,
-        journal: Journal,
+        answers: AnswerFile,
         saturation: Saturation,
         clock: Clock,
     ) -> None:
         self._asker = asker
         self._work = work
-        self._journal = journal
+        self._answers = answers
         self._saturation = saturation
         self._clock = clock
 
@@ -117,26 +117,26 @@ class BatchPlayer:
 
     async def _one(self, custom_id: str) -> Answered:
         answered = await self._asker.answer(self._work.read(custom_id))
-        await self._journal.append(custom_id, answered.line)
+        await self._answers.append(custom_id, answered.line)
         if answered.overloads:
             self._saturation.note_refusal()
         self._saturation.note(self._clock.now(), answered.completion_tokens)
         return answered
 
 
-def _left(config: BatchConfig, work: WorkList, journal: Journal) -> list[str]:
+def _left(config: BatchConfig, work: WorkList, answers: AnswerFile) -> list[str]:
     """What has no answer yet, in the order of the input."""
-    strange = next((one for one in journal.done if one not in work), None)
+    strange = next((one for one in answers.done if one not in work), None)
     if strange is not None:
         raise ConfigError(
             f"--output {config.output_path} has an answer to {strange!r}, which is not in "
             f"{config.input_path}: give another --output"
         )
-    if journal.repaired_bytes:
-        print(f"repaired: {journal.repaired_bytes} bytes of an unfinished line are removed")
-    if journal.done:
-        print(f"going on: {len(journal.done)} of {len(work)} lines have their answer")
-    return [custom_id for custom_id in work.ids() if custom_id not in journal.done]
+    if answers.repaired_bytes:
+        print(f"repaired: {answers.repaired_bytes} bytes of an unfinished line are removed")
+    if answers.done:
+        print(f"going on: {len(answers.done)} of {len(work)} lines have their answer")
+    return [custom_id for custom_id in work.ids() if custom_id not in answers.done]
 
 
 async def _saturation(config: BatchConfig, client: StreamClient) -> Saturation:

@@ -50,14 +50,14 @@ class CompareConfig:
                 raise ConfigError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
 
     @property
-    def arms(self) -> tuple["Arm", ...]:
+    def arms(self) -> tuple["ComparedArm", ...]:
         """In the order given; the first is the baseline."""
         if self.policies:
-            return tuple(Arm(policy, policy, None) for policy in self.policies)
+            return tuple(ComparedArm(policy, policy, None) for policy in self.policies)
         return tuple(_arm(text) for text in self.urls)
 
     @property
-    def order(self) -> tuple[tuple["Arm", int], ...]:
+    def order(self) -> tuple[tuple["ComparedArm", int], ...]:
         """The runs one after the other, each with its round."""
         return tuple(
             (arm, number)
@@ -67,7 +67,7 @@ class CompareConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ComparedArm:
     """One side of a comparison."""
 
     name: str
@@ -75,8 +75,8 @@ class Arm:
     url: str | None  # of a gateway that is there
 
 
-def _arm(text: str) -> Arm:
+def _arm(text: str) -> ComparedArm:
     name, equals, url = text.partition("=")
     if not equals or "/" in name:
         name, url = text.removeprefix("http://").rstrip("/"), text
-    return Arm(name, None, url.rstrip("/"))
+    return ComparedArm(name, None, url.rstrip("/"))

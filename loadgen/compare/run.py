@@ -13,7 +13,7 @@ import msgspec
 from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ArrivalConfig
-from radixgate.loadgen.compare.config import Arm, CompareConfig
+from radixgate.loadgen.compare.config import CompareConfig, ComparedArm
 from radixgate.loadgen.compare.report import COMPARISON, Comparison, RunOf, write_comparison
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.fresh_fleet import fresh_fleet
@@ -71,7 +71,7 @@ def run_compare(
 
 async def _measured(
     compare: CompareConfig,
-    arm: Arm,
+    arm: ComparedArm,
     sections: tuple[BenchConfig, WorkloadConfig, ArrivalConfig],
     schedule: Schedule,
 ) -> None:
@@ -95,7 +95,7 @@ async def _measured(
 
 
 @asynccontextmanager
-async def _gateway(compare: CompareConfig, arm: Arm) -> AsyncIterator[str]:
+async def _gateway(compare: CompareConfig, arm: ComparedArm) -> AsyncIterator[str]:
     """The arm's gateway: one that is there, or a new fleet that is gone afterwards."""
     if arm.url is not None:
         yield arm.url

@@ -1,7 +1,7 @@
 """Agents: conversations that grow by a tool's result with each call of the model."""
 
 from radixgate.loadgen.config import BenchConfig
-from radixgate.loadgen.prompts import ChatPrompt, Prompt, TextPrompt
+from radixgate.loadgen.prompts import ChatPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, stream_of
 from radixgate.loadgen.vocabulary import sentence
 from radixgate.loadgen.workload_config import WorkloadConfig
@@ -44,7 +44,7 @@ def agentic(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPrompt
     return planned[: config.prompts_or(200)]
 
 
-def conversation(config: BenchConfig, turns: list[tuple[str, str]]) -> Prompt:
+def conversation(config: BenchConfig, turns: list[tuple[str, str]]) -> SentPrompt:
     """As messages where the endpoint takes them, else as text with the roles written out."""
     if config.backend.endswith("-chat"):
         return ChatPrompt(tuple(turns))

@@ -8,7 +8,7 @@ import msgspec
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BenchConfig
-from radixgate.loadgen.prompts import ChatPrompt, Prompt, TextPrompt
+from radixgate.loadgen.prompts import ChatPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, stream_of
 
 # English prose in byte-pair vocabularies; only for what has to be known before a server is asked.
@@ -94,7 +94,7 @@ def _planned(row: _Row, config: BenchConfig, where: str) -> PlannedPrompt:
     if row.prompt is not None:
         return PlannedPrompt(TextPrompt(row.prompt), tokens_of(row.prompt), new)
     turns = tuple((item.role, _text_of(item)) for item in row.messages or ())
-    prompt: Prompt = ChatPrompt(turns)
+    prompt: SentPrompt = ChatPrompt(turns)
     return PlannedPrompt(prompt, sum(tokens_of(content) for _, content in turns), new)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.datasets.random_lengths import LOWEST_ID
-from radixgate.loadgen.prompts import IdsPrompt, Prompt, TextPrompt
+from radixgate.loadgen.prompts import IdsPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, stream_of
 from radixgate.loadgen.trace_rows import TraceRow, read_rows
 from radixgate.loadgen.vocabulary import WORDS
@@ -41,7 +41,9 @@ def mooncake(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPromp
     ]
 
 
-def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, TraceRow], Prompt]:
+def _expander(
+    config: BenchConfig, workload: WorkloadConfig
+) -> Callable[[int, TraceRow], SentPrompt]:
     as_ids = workload.trace_tokens == "ids"
     block = max(1, round(workload.trace_block_size / workload.trace_shrink))
 
@@ -54,7 +56,7 @@ def _expander(config: BenchConfig, workload: WorkloadConfig) -> Callable[[int, T
     def of_id(hash_id: int) -> list[str] | list[int]:
         return tokens(stream_of(config.seed, f"block/{hash_id}"), block)
 
-    def expand(place: int, row: TraceRow) -> Prompt:
+    def expand(place: int, row: TraceRow) -> SentPrompt:
         length = _shrunk(row.input_length, workload)
         parts = [of_id(hash_id) for hash_id in row.hash_ids]
         missing = length - block * len(parts)

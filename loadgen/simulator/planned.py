@@ -12,7 +12,7 @@ from xxhash import xxh3_64_intdigest, xxh32_intdigest
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import arrival_times
 from radixgate.loadgen.datasets.by_name import planned_prompts
-from radixgate.loadgen.prompts import Prompt
+from radixgate.loadgen.prompts import SentPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, ScheduledRequest, from_lines, stream_of
 from radixgate.loadgen.simulator.dataset_config import DatasetConfig
 from radixgate.loadgen.simulator.trace import TracedRequest
@@ -76,7 +76,7 @@ def _times(prompts: Sequence[PlannedPrompt], seed: int) -> Sequence[float]:
     return arrival_times("poisson", count=len(prompts), requests_per_s=1.0, rng=rng)
 
 
-def _request(prompt: Prompt, output_tokens: int, at_s: float, block_size: int) -> TracedRequest:
+def _request(prompt: SentPrompt, output_tokens: int, at_s: float, block_size: int) -> TracedRequest:
     tokens = _tokens(prompt)
     return TracedRequest(
         at_s=at_s,
@@ -103,7 +103,7 @@ def _turns(
     ]
 
 
-def _tokens(prompt: Prompt) -> "array[int]":
+def _tokens(prompt: SentPrompt) -> "array[int]":
     """Its ids, or a number for each of its words."""
     content, size = prompt.units()
     tokens = array("I")

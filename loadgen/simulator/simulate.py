@@ -18,7 +18,7 @@ from radixgate.loadgen.simulator.picture import picture
 from radixgate.loadgen.simulator.planned import dataset_requests, is_schedule, schedule_requests
 from radixgate.loadgen.simulator.results import Results, completion_rate, results_of, table
 from radixgate.loadgen.simulator.rules import Rule, rule_named
-from radixgate.loadgen.simulator.simulation import Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
 from radixgate.loadgen.simulator.trace import TracedRequest, is_closed_loop, jittered, read_trace
 from radixgate.loadgen.simulator.workload import (
     SessionLimits,
@@ -76,7 +76,7 @@ class Trial:
         self._config = config
         self.engine = _engine(config)
         self._objective = objective_of(config.goodput)
-        self._site = Site(
+        self._site = SimulatedSite(
             workers=config.workers,
             kv_blocks=config.kv_blocks,
             block_size=config.block_size,

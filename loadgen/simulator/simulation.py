@@ -22,7 +22,7 @@ from radixgate.radix_mirror.mirror import MirrorConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SimulatedSite:
     """What is simulated, whatever the policy."""
 
     workers: int
@@ -45,7 +45,7 @@ class SimulatedRun:
 class Simulation:
     """Built for one run. Deterministic: the same seed makes the same run."""
 
-    def __init__(self, site: Site, rule: Rule, seed: int) -> None:
+    def __init__(self, site: SimulatedSite, rule: Rule, seed: int) -> None:
         self._timeline = Timeline()
         self._rng = random.Random(f"{seed}/dispatch")
         size = site.block_size
@@ -151,7 +151,7 @@ def _computing(workers: Sequence[SimulatedWorker], but: SimulatedWorker) -> int:
     return sum(worker.computes for worker in workers if worker is not but)
 
 
-def _news_of(site: Site, rule: Rule) -> News:
+def _news_of(site: SimulatedSite, rule: Rule) -> News:
     news = site.news
     if rule.shared_cache:
         # It chooses by the truth, and every worker holds the same: nothing need be told.

@@ -49,7 +49,7 @@ class _Sent:
     held_s: float
 
 
-class Switchback:
+class SimulatedSwitchback:
     """Built for one run: `lead_in_s` under arm A, then the blocks of the declared schedule.
 
     A held request waits in a line without a bound: the trace is finite, and nobody leaves.

@@ -14,7 +14,7 @@ from radixgate.analysis.experiments.metrics import METRICS
 from radixgate.analysis.experiments.naive import welch_on_requests
 from radixgate.analysis.experiments.randomisation import paired_test
 from radixgate.analysis.experiments.records import Arm, Declaration, Record, RequestLine
-from radixgate.loadgen.simulator.switchback import Switchback
+from radixgate.loadgen.simulator.switchback import SimulatedSwitchback
 from radixgate.loadgen.simulator.switchback_scenes import COPIED_CROWD, CROWD, SESSIONS, Scene
 from radixgate.loadgen.simulator.switched_gateway import PolicyOf
 from radixgate.policies.base import Policy
@@ -191,7 +191,7 @@ def _run(
 ) -> list[Record]:
     # A crowd would go on for as long as it is answered; sessions that have come play to their end.
     until_s = math.inf if pair.scene.users is None else seconds
-    switchback = Switchback(
+    switchback = SimulatedSwitchback(
         pair.scene.plant, declared, _maker(pair), seed, lead_in_s, sends_until_s=until_s
     )
     return switchback.run(pair.scene.workload(seconds, seed))

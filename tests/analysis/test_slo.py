@@ -3,12 +3,12 @@
 import pytest
 
 from radixgate.analysis.records import ABANDONED, RequestRecord
-from radixgate.analysis.slo import Slo, slo_of
+from radixgate.analysis.slo import LatencyBounds, slo_of
 from radixgate.errors import ConfigError
 from request_records import record
 
 
-def slo(*words: str) -> Slo:
+def slo(*words: str) -> LatencyBounds:
     found = slo_of(words)
     assert found is not None
     return found

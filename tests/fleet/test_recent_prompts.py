@@ -3,11 +3,11 @@
 import pytest
 
 from books import ids_of
-from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
+from radixgate.fleet.recent_prompts import REMEMBERED, RecentPrompt, RecentPrompts
 
 
-def prompt(text: str, mark: int = 0) -> Prompt:
-    return Prompt(ids_of(text), mark)
+def prompt(text: str, mark: int = 0) -> RecentPrompt:
+    return RecentPrompt(ids_of(text), mark)
 
 
 def remembering(*texts: str) -> RecentPrompts:

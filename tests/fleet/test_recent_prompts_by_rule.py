@@ -5,10 +5,10 @@ import random
 import pytest
 
 from radixgate.fleet import recent_prompts
-from radixgate.fleet.recent_prompts import REMEMBERED, Prompt, RecentPrompts
+from radixgate.fleet.recent_prompts import REMEMBERED, RecentPrompt, RecentPrompts
 
 
-def continues(prompt: Prompt, older: Prompt) -> bool:
+def continues(prompt: RecentPrompt, older: RecentPrompt) -> bool:
     length = len(older.ids)
     if length == len(prompt.ids) and older.mark != prompt.mark:
         return False
@@ -19,9 +19,9 @@ class ByRule:
     """Looks at every prompt."""
 
     def __init__(self) -> None:
-        self.prompts: list[Prompt] = []
+        self.prompts: list[RecentPrompt] = []
 
-    def add(self, prompt: Prompt) -> None:
+    def add(self, prompt: RecentPrompt) -> None:
         if not prompt.ids:
             return
         continued = [older for older in self.prompts if continues(prompt, older)]
@@ -31,7 +31,7 @@ class ByRule:
             del self.prompts[0]
         self.prompts.append(prompt)
 
-    def share(self, prompt: Prompt, depth: int) -> float:
+    def share(self, prompt: RecentPrompt, depth: int) -> float:
         if not 0 < depth <= len(prompt.ids):
             return 0.0
         others = [older for older in self.prompts if not continues(prompt, older)]
@@ -39,12 +39,12 @@ class ByRule:
         return len(alike) / (len(others) + 1)
 
 
-def some_prompt(rng: random.Random, branches: int) -> Prompt:
+def some_prompt(rng: random.Random, branches: int) -> RecentPrompt:
     ids, block = [], 0
     for _ in range(rng.randint(0, 7)):
         block = hash((block, rng.randrange(branches)))
         ids.append(block)
-    return Prompt(ids, rng.randrange(3))
+    return RecentPrompt(ids, rng.randrange(3))
 
 
 @pytest.mark.parametrize("branches", [2, 3, 5])

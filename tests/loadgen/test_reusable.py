@@ -2,13 +2,13 @@
 
 import pytest
 
-from radixgate.loadgen.prompts import ChatPrompt, IdsPrompt, Prompt, TextPrompt
+from radixgate.loadgen.prompts import ChatPrompt, IdsPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.reusable import with_reusable
 from radixgate.loadgen.schedule import PlannedPrompt, plan
 from request_records import record
 
 
-def shares(*prompts: Prompt, times_s: list[float] | None = None) -> list[float | None]:
+def shares(*prompts: SentPrompt, times_s: list[float] | None = None) -> list[float | None]:
     schedule = plan(
         [PlannedPrompt(prompt, 4, 1) for prompt in prompts], times_s or [0.0] * len(prompts)
     )
@@ -28,7 +28,7 @@ def shares(*prompts: Prompt, times_s: list[float] | None = None) -> list[float |
     ],
 )
 def test_the_second_finds_what_the_first_brought(
-    first: Prompt, second: Prompt, share: float
+    first: SentPrompt, second: SentPrompt, share: float
 ) -> None:
     assert shares(first, second) == [0.0, pytest.approx(share)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BACKENDS, BenchConfig
-from radixgate.loadgen.prompts import ChatPrompt, IdsPrompt, Prompt, TextPrompt
+from radixgate.loadgen.prompts import ChatPrompt, IdsPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, ScheduledRequest, plan
 from radixgate.loadgen.targets import BodyFields, Event, Target, target_for
 from timed_server import chat_chunk, native_event, usage_event
@@ -20,11 +20,11 @@ def target(
     return target_for(backend, BodyFields.of(config, model or "found", extra or {}))
 
 
-def request(prompt: Prompt) -> ScheduledRequest:
+def request(prompt: SentPrompt) -> ScheduledRequest:
     return plan([PlannedPrompt(prompt, 3, 11)], [0.0])[0]
 
 
-def body(of: Target, prompt: Prompt) -> dict[str, object]:
+def body(of: Target, prompt: SentPrompt) -> dict[str, object]:
     parsed: dict[str, object] = json.loads(of.body(request(prompt)))
     return parsed
 
@@ -106,7 +106,7 @@ def test_completion_body_takes_text_and_ids() -> None:
     ],
 )
 def test_a_prompt_that_the_endpoint_cannot_take_says_what_to_do(
-    backend: str, prompt: Prompt
+    backend: str, prompt: SentPrompt
 ) -> None:
     with pytest.raises(ConfigError, match="use --backend"):
         target(backend).body(request(prompt))

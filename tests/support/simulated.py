@@ -8,7 +8,7 @@ from radixgate.loadgen.simulator.engine_model import ENGINES, EngineModel
 from radixgate.loadgen.simulator.gateway import News
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import rule_named
-from radixgate.loadgen.simulator.simulation import SimulatedRun, Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedRun, SimulatedSite, Simulation
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.trace import TracedRequest
 from radixgate.loadgen.simulator.worker import SimulatedWorker
@@ -59,7 +59,7 @@ def simulate(
     gateways: int = 1,
     news: News | None = None,
 ) -> tuple[Simulation, SimulatedRun]:
-    site = Site(workers, kv_blocks, BLOCK, STUDY, gateways, news or News())
+    site = SimulatedSite(workers, kv_blocks, BLOCK, STUDY, gateways, news or News())
     simulation = Simulation(site, rule_named(policy, PolicyConfigs()), seed)
     return simulation, simulation.run(load)
 

@@ -15,7 +15,7 @@ from radixgate.worker.assembly import build_core
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.core import EngineCore
 from radixgate.worker.intake import ProcessorFactory
-from radixgate.worker.limits import Limits
+from radixgate.worker.limits import WorkerLimits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.passes import Line
@@ -109,7 +109,7 @@ class SmallEngine:
         self.model = HistoryModel(pages * size, vocab_size)
         self.core: EngineCore = build_core(
             self.config,
-            Limits(vocab_size, context, pages * size),
+            WorkerLimits(vocab_size, context, pages * size),
             runner
             or ModelRunner(self.model, NoAttention(), size, copy_pages=self.model.copier(size)),
             self.clock,

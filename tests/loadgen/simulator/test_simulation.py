@@ -10,7 +10,7 @@ from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.gateway import News
 from radixgate.loadgen.simulator.results import completion_rate, results_of
 from radixgate.loadgen.simulator.rules import rule_named, rule_names
-from radixgate.loadgen.simulator.simulation import Simulation, Site
+from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.kv_events import Tier
 from simulated import BLOCK, STUDY, conversations, request, simulate, workload
@@ -96,7 +96,7 @@ def test_the_rate_of_a_steady_stream_is_its_slope() -> None:
 def test_workers_that_share_cores_slow_each_other_down() -> None:
     """Two prompts at once on two workers: the second begins beside the first."""
     engine = replace(STUDY, neighbour_share=0.5)
-    site = Site(workers=2, kv_blocks=60, block_size=BLOCK, engine=engine)
+    site = SimulatedSite(workers=2, kv_blocks=60, block_size=BLOCK, engine=engine)
     both = workload([[request(1_000)], [request(1_000, first=100)]], every_s=0.0)
     run = Simulation(site, rule_named("round_robin", PolicyConfigs()), 1).run(both)
     alone_s = STUDY.step_time(1_000, 0, 0)

@@ -15,7 +15,7 @@ class _Line(msgspec.Struct):
     custom_id: str
 
 
-class Journal:
+class AnswerFile:
     """An append-only file of JSON lines, one for each custom id, and the ids it holds.
 
     Only one process at a time can have it. A last line that was cut off by the end of the process
