@@ -1,8 +1,9 @@
-"""The least that an output item can cost: gRPC's messages are read, the same bytes are written.
+"""The least that an output item can cost: a worker's messages are read, the same bytes are written.
 
 A process that answers each chat by a scripted worker, and does nothing else: no limits, metrics,
-choice or rendering; every event is one and the same bytes, as long as a gateway's. What a gateway
-costs more than this is its own; what this costs is the library's and the kernel's.
+choice or rendering; every event is one and the same bytes, as long as a gateway's. It reads with
+the gateway's own reader of HTTP/2, or with grpc.aio. What a gateway costs more than this is its
+own; what this costs is the reader's and the kernel's.
 """
 
 import argparse
@@ -10,13 +11,16 @@ import asyncio
 import contextlib
 import json
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 from typing import cast
 
 import grpc
 import uvloop
 
+from radixgate.gateway.grpc_endpoint import GrpcEndpoint
+from radixgate.gateway.http2_silence import Pings
+from radixgate.gateway.http2_stream import Http2Stream
 from radixgate.proto.contract import CONTRACT_VERSION, WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
@@ -31,17 +35,22 @@ CHUNK = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
 LAST = b"0\r\n\r\n"
 
 
+HELLO = pb.Command(hello=pb.Hello(gateway_id="bare", version=CONTRACT_VERSION, reads_tokens=True))
+ATTACH = "/radixgate.v1.Worker/Attach"
+Send = Callable[[pb.Command], None]
+
+
 class Loop:
     """The streams to the workers, and by handle the connections that wait for their items."""
 
-    def __init__(self, addresses: Sequence[str]) -> None:
-        self._commands: list[asyncio.Queue[pb.Command]] = [asyncio.Queue() for _ in addresses]
+    def __init__(self, addresses: Sequence[str], reader: str) -> None:
         self._clients: dict[int, asyncio.Transport] = {}
         self._handles = count(1)
-        self._streams = [
-            asyncio.create_task(self._read(address, commands))
-            for address, commands in zip(addresses, self._commands, strict=True)
-        ]
+        self._tasks: list[asyncio.Task[object]] = []
+        attach = self._by_grpc_aio if reader == "grpc.aio" else self._by_http2
+        self._sends: list[Send] = [attach(address) for address in addresses]
+        for send in self._sends:
+            send(HELLO)
 
     def submit(self, client: asyncio.Transport, tokens: int) -> None:
         handle = next(self._handles)
@@ -49,27 +58,43 @@ class Loop:
         client.write(HEAD)
         submit = pb.Submit(handle=handle, rid=str(handle), credit=WHOLE_CREDIT)
         submit.sampling.max_tokens = tokens
-        self._commands[handle % len(self._commands)].put_nowait(pb.Command(submit=submit))
+        self._sends[handle % len(self._sends)](pb.Command(submit=submit))
 
-    async def _read(self, address: str, queue: "asyncio.Queue[pb.Command]") -> None:
+    def _by_http2(self, address: str) -> Send:
+        host, _, port = address.rpartition(":")
+        endpoint = GrpcEndpoint(host, int(port), address, None)
+        stream = Http2Stream(
+            endpoint, ATTACH, lambda data: self._take(pb.StepBatch.FromString(data)), Pings()
+        )
+        self._tasks.append(asyncio.create_task(stream.run()))
+        return lambda command: stream.send(command.SerializeToString())
+
+    def _by_grpc_aio(self, address: str) -> Send:
+        queue: asyncio.Queue[pb.Command] = asyncio.Queue()
+
         async def commands() -> AsyncIterator[pb.Command]:
-            hello = pb.Hello(gateway_id="bare", version=CONTRACT_VERSION, reads_tokens=True)
-            yield pb.Command(hello=hello)
             while True:
                 yield await queue.get()
 
+        async def read() -> None:
+            async with grpc.aio.insecure_channel(address) as channel:
+                stub = rpc.WorkerStub(channel)  # type: ignore[no-untyped-call]
+                # A worker that ends before this process does has nothing more to say.
+                with contextlib.suppress(grpc.aio.AioRpcError):
+                    async for batch in stub.Attach(commands()):
+                        self._take(batch)
+
+        self._tasks.append(asyncio.create_task(read()))
+        return queue.put_nowait
+
+    def _take(self, batch: pb.StepBatch) -> None:
         clients = self._clients
-        async with grpc.aio.insecure_channel(address) as channel:
-            stub = rpc.WorkerStub(channel)  # type: ignore[no-untyped-call]
-            # A worker that ends before this process does has nothing more to say.
-            with contextlib.suppress(grpc.aio.AioRpcError):
-                async for batch in stub.Attach(commands()):
-                    for handle in batch.tokens.handles:
-                        clients[handle].write(CHUNK)
-                    for item in batch.items:
-                        clients[item.handle].write(CHUNK)
-                        if item.HasField("finish"):
-                            clients.pop(item.handle).write(LAST)
+        for handle in batch.tokens.handles:
+            clients[handle].write(CHUNK)
+        for item in batch.items:
+            clients[item.handle].write(CHUNK)
+            if item.HasField("finish"):
+                clients.pop(item.handle).write(LAST)
 
 
 class Connection(asyncio.Protocol):
@@ -86,10 +111,10 @@ class Connection(asyncio.Protocol):
         self._loop.submit(self._transport, body["max_tokens"])
 
 
-async def serve(port: int, workers: Sequence[str]) -> None:
+async def serve(port: int, workers: Sequence[str], reader: str) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    bare = Loop(workers)
+    bare = Loop(workers, reader)
     server = await loop.create_server(lambda: Connection(bare), "127.0.0.1", port)
     print(f"bare loop at 127.0.0.1:{port}", flush=True)
     await stop.wait()
@@ -100,8 +125,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--workers", nargs="+", required=True, help="host:port of their gRPC")
+    parser.add_argument("--reader", choices=["http2", "grpc.aio"], default="http2")
     options = parser.parse_args()
-    uvloop.run(serve(options.port, options.workers))
+    uvloop.run(serve(options.port, options.workers, options.reader))
 
 
 if __name__ == "__main__":

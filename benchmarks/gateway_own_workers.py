@@ -3,8 +3,9 @@
 Two scripted gRPC workers answer at once and then send a token every 10 ms; a gateway process with a
 key, limits and metrics stands before them. Chats of about 2k tokens, each as a new conversation and
 as the fifth turn of one. CPU is that of the gateway's process, user and system, all its threads.
-Beside an output item stands what it costs a bare loop over the same workers (bare_item_loop.py):
-the library and the kernel. Everything is on 127.0.0.1.
+Beside an output item stands what it costs a bare loop over the same workers (bare_item_loop.py),
+with the gateway's own reader of HTTP/2 and with grpc.aio: the reader and the kernel. Everything is
+on 127.0.0.1.
 """
 
 import argparse
@@ -30,7 +31,8 @@ from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.toy import toy_tokenizer_bundle
 
 HERE = Path(__file__).parent
-WORKER_PORTS, GATEWAY_PORT, BARE_PORT, KEY = (19301, 19302), 19300, 19303, "bench-key"
+WORKER_PORTS, GATEWAY_PORT, KEY = (19301, 19302), 19300, "bench-key"
+BARE_PORTS = {"http2": 19303, "grpc.aio": 19304}  # by reader
 TURN_TOKENS, TURNS = 400, 5
 MORE_TOKENS = 100
 TICK_MS = 1_000 / os.sysconf("SC_CLK_TCK")
@@ -46,8 +48,8 @@ def started(*words: str) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def fleet(policy: str, gap_ms: float) -> Iterator[tuple[int, int]]:
-    """Workers, and a gateway and a bare loop over them; the process ids of these two."""
+def fleet(policy: str, gap_ms: float) -> Iterator[tuple[int, dict[str, int]]]:
+    """Workers, and a gateway and bare loops over them: its process id, and theirs by reader."""
     python, script = sys.executable, str(HERE / "scripted_grpc_worker.py")
     children = [
         started(python, script, "--port", str(port), "--gap-ms", str(gap_ms))
@@ -60,9 +62,12 @@ def fleet(policy: str, gap_ms: float) -> Iterator[tuple[int, int]]:
         gateway = started(python, "-m", "radixgate.cli", *words, "--worker-urls", *urls)
         children.insert(0, gateway)
         addresses = [f"127.0.0.1:{port}" for port in WORKER_PORTS]
-        bare = str(HERE / "bare_item_loop.py")
-        children.insert(0, started(python, bare, "--port", str(BARE_PORT), "--workers", *addresses))
-        yield gateway.pid, children[0].pid
+        bare, pids = str(HERE / "bare_item_loop.py"), {}
+        for reader, port in BARE_PORTS.items():
+            flags = ["--port", str(port), "--reader", reader, "--workers", *addresses]
+            children.insert(0, started(python, bare, *flags))
+            pids[reader] = children[0].pid
+        yield gateway.pid, pids
     finally:
         for child in children:
             child.terminate()
@@ -207,7 +212,7 @@ def tokenized(rng: random.Random) -> tuple[int, int, int]:
 
 async def measure(count: int, policy: str) -> None:
     rng = random.Random(1)
-    with fleet(policy, gap_ms=10.0) as (pid, bare_pid):
+    with fleet(policy, gap_ms=10.0) as (pid, bare_pids):
         await wait_until_ready()
         await many([chat(rng) for _ in range(16)], 1, stream=False, pid=pid)
         cold = [chat(rng) for _ in range(count)]
@@ -220,9 +225,10 @@ async def measure(count: int, policy: str) -> None:
             print(f"CPU a request, {name:<17} {cost:7.3f} ms")
         for at_once in (8, 64, 256):
             cost = await an_item_us(at_once, pid, GATEWAY_PORT)
-            least = await an_item_us(at_once, bare_pid, BARE_PORT)
             print(f"CPU an output item, {at_once:>3} streams {cost:8.1f} us")
-            print(f"  the same by a bare loop        {least:8.1f} us")
+            for reader, bare_pid in bare_pids.items():
+                least = await an_item_us(at_once, bare_pid, BARE_PORTS[reader])
+                print(f"  by a bare loop over {reader:<9} {least:8.1f} us")
         fresh = [chat(rng) for _ in range(100)]
         again = [[*one[:-1], {"role": "user", "content": turn(rng)}] for one in fresh]
         alone_ms = await direct_ms(100, TURN_TOKENS * TURNS)

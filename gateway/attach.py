@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import grpc
+from google.protobuf.message import DecodeError
 
 from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway.answer_progress import STREAM_CREDIT
+from radixgate.gateway.grpc_messages import BrokenStream
 from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.proto.generated import worker_pb2_grpc as rpc
 
 RECONNECT_FIRST_S = 0.1
 RECONNECT_MOST_S = 1.0
@@ -39,20 +38,49 @@ class Receiver(Protocol):
         ...
 
 
-class _Outbound:
-    """The commands of one connection. A connection that has ended can take none of the next's."""
+class Line(Protocol):
+    """One connection to the worker, of messages in bytes."""
 
-    def __init__(self, hello: pb.Command) -> None:
-        self._commands: deque[pb.Command] = deque((hello,))
+    @property
+    def unsent_bytes(self) -> int:
+        """Of messages that wait for the worker to take others."""
+        ...
+
+    def send(self, message: bytes) -> None:
+        """Behind what was sent before; it waits for the connection."""
+        ...
+
+    async def run(self) -> str:
+        """Connect, and stay until it ends; why it did. Cancelled: it is closed."""
+        ...
+
+
+# Makes a line that hands on what comes, which may raise BrokenStream.
+Dial = Callable[[Callable[[bytes], None]], Line]
+
+
+class _Connection:
+    """What belongs to one line. One that has ended can take none of the next's."""
+
+    def __init__(self, dial: Dial, take: Callable[[pb.StepBatch], None]) -> None:
+        self.line = dial(self._on_message)
+        self.brought = False  # the worker has said something
+        self._take = take
         self._credits: dict[int, int] = {}  # tokens by live handle, not sent yet
-        self._wake = asyncio.Event()
-        self.unsent_bytes = 0
-        self.takes_credits = False  # several in one command
+        self._takes_credits = False  # several in one command
 
     def put(self, command: pb.Command) -> None:
-        self.unsent_bytes += _size(command)
-        self._commands.append(command)
-        self._wake.set()
+        self.line.send(command.SerializeToString())
+
+    def _on_message(self, message: bytes) -> None:
+        try:
+            batch = pb.StepBatch.FromString(message)
+        except DecodeError as exc:
+            raise BrokenStream(f"a message that is no batch of a step: {exc}") from exc
+        self.brought = True
+        if batch.HasField("tokens"):
+            self._takes_credits = True
+        self._take(batch)
 
     def add_credit(self, handle: int, tokens: int) -> None:
         """Goes when half of a stream's credit is used, and takes along what others have earned
@@ -61,7 +89,7 @@ class _Outbound:
         waiting = self._credits[handle] = self._credits.get(handle, 0) + tokens
         if waiting < _GIVE_BACK:
             return
-        if not self.takes_credits:
+        if not self._takes_credits:
             self.forget_credit(handle)
             self.put(pb.Command(credit=pb.Credit(handle=handle, tokens=waiting)))
             return
@@ -72,21 +100,12 @@ class _Outbound:
         """The handle needs none any more, or has had it."""
         self._credits.pop(handle, None)
 
-    async def commands(self) -> AsyncIterator[pb.Command]:
-        while True:
-            while self._commands:
-                command = self._commands.popleft()
-                self.unsent_bytes -= _size(command)
-                yield command
-            self._wake.clear()
-            await self._wake.wait()
-
 
 class AttachStream:
     """Keeps the stream open while `run` runs, and shares it among all attempts at this worker."""
 
-    def __init__(self, stub: rpc.WorkerStub, gateway_id: str, worker: str) -> None:
-        self._stub = stub
+    def __init__(self, dial: Dial, gateway_id: str, worker: str) -> None:
+        self._dial = dial
         hello = pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION, reads_tokens=True)
         self._hello = pb.Command(hello=hello)
         self._worker = worker
@@ -94,7 +113,7 @@ class AttachStream:
         self.heard = False  # outputs have come; who asks takes it back
         self._receivers: dict[int, Receiver] = {}
         # None between two connections. Commands given while one is being opened wait for it.
-        self._outbound: _Outbound | None = None
+        self._connection: _Connection | None = None
 
     @property
     def in_flight(self) -> int:
@@ -105,21 +124,19 @@ class AttachStream:
 
         Raises WorkerFailed if nothing can be sent.
         """
-        outbound = self._outbound
-        if outbound is None:
+        connection = self._connection
+        if connection is None:
             raise WorkerFailed(f"worker {self._worker} is not attached")
-        size = sum(len(submit.input_ids) for submit in submits)
-        if outbound.unsent_bytes + size > MAX_UNSENT_BYTES:
-            raise WorkerFailed(
-                f"worker {self._worker} has not taken {outbound.unsent_bytes} bytes of commands"
-            )
+        size, unsent = sum(len(one.input_ids) for one in submits), connection.line.unsent_bytes
+        if unsent + size > MAX_UNSENT_BYTES:
+            raise WorkerFailed(f"worker {self._worker} has not taken {unsent} bytes of commands")
         handles = []
         for submit, receiver in zip(submits, receivers, strict=True):
             submit.handle = self._next_handle
             self._next_handle += 1
             self._receivers[submit.handle] = receiver
             handles.append(submit.handle)
-            outbound.put(pb.Command(submit=submit))
+            connection.put(pb.Command(submit=submit))
         return handles
 
     def abort(self, handle: int) -> None:
@@ -140,42 +157,40 @@ class AttachStream:
 
     def add_credit(self, handle: int, tokens: int) -> None:
         """So many tokens were taken; the worker hears of it in time, and of many at once."""
-        if handle in self._receivers and self._outbound is not None:
-            self._outbound.add_credit(handle, tokens)
+        if handle in self._receivers and self._connection is not None:
+            self._connection.add_credit(handle, tokens)
 
     async def run(self) -> None:
         """Connect, and connect again whenever the stream breaks; runs until cancelled."""
         pause_s = RECONNECT_FIRST_S
         while True:
-            error = "the worker closed the stream"
-            if self._outbound is not None:
+            if self._connection is not None:
                 # An earlier `run` was cancelled and has not ended yet.
-                self._break_off(self._outbound, WorkerFailed(f"worker {self._worker} is another"))
-            outbound = self._outbound = _Outbound(self._hello)
+                self._break_off(self._connection, WorkerFailed(f"worker {self._worker} is another"))
+            connection = self._connection = _Connection(self._dial, self._take)
+            connection.put(self._hello)
+            error = "closed by the gateway"
             try:
-                async for batch in self._stub.Attach(outbound.commands()):
-                    pause_s = RECONNECT_FIRST_S
-                    self.heard = True
-                    if batch.HasField("tokens"):
-                        outbound.takes_credits = True
-                    self._dispatch(batch)
-            except grpc.aio.AioRpcError as exc:
-                error = exc.details() or exc.code().name
+                error = await connection.line.run()
             finally:
-                self._break_off(outbound, WorkerFailed(f"worker {self._worker} broke off: {error}"))
+                failed = WorkerFailed(f"worker {self._worker} broke off: {error}")
+                self._break_off(connection, failed)
+            if connection.brought:
+                pause_s = RECONNECT_FIRST_S
             _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, RECONNECT_MOST_S)
 
     def _forget_credit(self, handle: int) -> None:
-        if self._outbound is not None:
-            self._outbound.forget_credit(handle)
+        if self._connection is not None:
+            self._connection.forget_credit(handle)
 
     def _put(self, command: pb.Command) -> None:
-        if self._outbound is not None:
-            self._outbound.put(command)
+        if self._connection is not None:
+            self._connection.put(command)
 
-    def _dispatch(self, batch: pb.StepBatch) -> None:
+    def _take(self, batch: pb.StepBatch) -> None:
+        self.heard = True
         for refused in batch.refused:
             receiver = self._receivers.pop(refused.handle, None)
             if receiver is not None:
@@ -207,14 +222,10 @@ class AttachStream:
         self.abort(handle)
         receiver.on_lost(RadixgateError("internal error; the log has the details"))
 
-    def _break_off(self, outbound: _Outbound, error: RadixgateError) -> None:
-        if self._outbound is not outbound:
+    def _break_off(self, connection: _Connection, error: RadixgateError) -> None:
+        if self._connection is not connection:
             return  # a later `run` has the stream, and what runs is its
-        self._outbound = None
+        self._connection = None
         receivers, self._receivers = self._receivers, {}
         for receiver in receivers.values():
             receiver.on_lost(error)
-
-
-def _size(command: pb.Command) -> int:
-    return len(command.submit.input_ids) if command.HasField("submit") else 0

@@ -1,6 +1,8 @@
 """A worker of ours behind gRPC: who it is, what it reports, and the orders it takes."""
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import grpc
@@ -11,7 +13,10 @@ from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.grpc_client import GrpcWorkerClient
+from radixgate.gateway.grpc_endpoint import GrpcEndpoint
 from radixgate.gateway.grpc_worker_parts import GrpcWorkerParts
+from radixgate.gateway.http2_silence import Pings
+from radixgate.gateway.http2_stream import MAX_MESSAGE_BYTES, Http2Stream
 from radixgate.gateway.prompt_tokens import ModelEncoder, ServedModel
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.worker_address import WorkerAddress
@@ -23,13 +28,15 @@ from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.text.prompt_encoder import PromptEncoder
 
 TOKENS: Literal["tokens"] = "tokens"
-_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 _MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
+_ATTACH = f"/{pb.DESCRIPTOR.services_by_name['Worker'].full_name}/Attach"
+# Who is believed over TLS where no authorities are named, as by gRPC itself.
+_GRPC_AUTHORITIES = Path(grpc.__file__).parent / "_cython/_credentials/roots.pem"
 _CHANNEL_OPTIONS = (
     # Prompts go to the worker and nowhere else, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
-    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # A worker that returns is to be noticed within a second, not within the library's two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
@@ -43,7 +50,7 @@ _CHANNEL_OPTIONS = (
 
 
 class GrpcWorker:
-    """A `WorkerHandle`. Its channel connects when first used and reconnects by itself."""
+    """A `WorkerHandle`. Its connections are made when first used, and again by themselves."""
 
     def __init__(self, address: WorkerAddress, parts: GrpcWorkerParts) -> None:
         self._address = address
@@ -58,7 +65,9 @@ class GrpcWorker:
             )
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = health_pb2_grpc.HealthStub(self._channel)
-        self._attach = AttachStream(self._stub, parts.gateway_id, address.id)
+        self._endpoint = self._attach_endpoint()
+        self._pings = Pings()
+        self._attach = AttachStream(self._dial, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._closing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[ModelEncoder] | None = None
@@ -73,6 +82,15 @@ class GrpcWorker:
         self._watches = WorkerWatches(
             self._stub, address.id, parts.fleet, parts.gateway_id, parts.mirror_file
         )
+
+    def _attach_endpoint(self) -> GrpcEndpoint:
+        address, certificates = self._address, self._parts.certificates
+        tls = None if certificates is None else certificates.http2(str(_GRPC_AUTHORITIES))
+        return GrpcEndpoint(address.host, address.port, address.id, tls)
+
+    def _dial(self, on_message: Callable[[bytes], None]) -> Http2Stream:
+        """Outputs come many times a second, and gRPC's threads cost more than reading them."""
+        return Http2Stream(self._endpoint, _ATTACH, on_message, self._pings)
 
     @property
     def client(self) -> GrpcWorkerClient:

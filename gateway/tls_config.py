@@ -1,11 +1,13 @@
 """Settings of TLS: what clients connect to, and how workers are connected to."""
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
-from radixgate.tls import client_context, pem, server_context
+from radixgate.tls import HTTP2, client_context, pem, server_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,9 @@ class GrpcCertificates:
     roots: bytes | None
     key: bytes | None
     chain: bytes | None
+    # The same for connections that gRPC does not make, of one and the same context. It is given the
+    # file of gRPC's own authorities, which are many: they are not read before somebody needs them.
+    http2: Callable[[str], ssl.SSLContext]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +74,8 @@ class TlsConfig:
         roots = b"\n".join(map(pem, self.ca_cert_paths)) or None
         key = None if self.client_key_path is None else pem(self.client_key_path)
         chain = None if self.client_cert_path is None else pem(self.client_cert_path)
-        return GrpcCertificates(roots, key, chain)
+        return GrpcCertificates(roots, key, chain, cache(self._for_http2_workers))
+
+    def _for_http2_workers(self, grpc_authorities: str) -> ssl.SSLContext:
+        authorities = self.ca_cert_paths or (grpc_authorities,)
+        return client_context(authorities, self.client_cert_path, self.client_key_path, HTTP2)

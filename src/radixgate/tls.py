@@ -6,7 +6,7 @@ from pathlib import Path
 
 from radixgate.errors import ConfigError
 
-_PROTOCOLS = ["http/1.1"]
+HTTP1, HTTP2 = "http/1.1", "h2"
 
 
 def server_context(cert: str, key: str, client_ca: str | None) -> ssl.SSLContext:
@@ -16,7 +16,7 @@ def server_context(cert: str, key: str, client_ca: str | None) -> ssl.SSLContext
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(_PROTOCOLS)
+    context.set_alpn_protocols([HTTP1])
     _load_chain(context, cert, key)
     if client_ca is not None:
         _load_authority(context, client_ca)
@@ -24,14 +24,17 @@ def server_context(cert: str, key: str, client_ca: str | None) -> ssl.SSLContext
     return context
 
 
-def client_context(authorities: Sequence[str], cert: str | None, key: str | None) -> ssl.SSLContext:
+def client_context(
+    authorities: Sequence[str], cert: str | None, key: str | None, protocol: str = HTTP1
+) -> ssl.SSLContext:
     """For who connects; the other side's name is checked. No `authorities`: the system's.
 
-    `cert` and `key`: who we are; None: we do not say. Raises ConfigError naming the file.
+    `cert` and `key`: who we are; None: we do not say. `protocol`: what is spoken there. Raises
+    ConfigError naming the file.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(_PROTOCOLS)
+    context.set_alpn_protocols([protocol])
     if not authorities:
         context.load_default_certs()
     for path in authorities:

@@ -1,16 +1,30 @@
 """The other end of an `AttachStream`, in the same process: reads commands, sends batches."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, cast
-
-import grpc
 
 from radixgate.gateway.attach import AttachStream
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.step_tokens import with_tokens
+
+
+class InnerLine:
+    """A `Line` without a wire: messages are there as they are sent."""
+
+    def __init__(
+        self, on_message: Callable[[bytes], None], commands: "asyncio.Queue[pb.Command]"
+    ) -> None:
+        self.on_message = on_message
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.unsent_bytes = 0
+        self._commands = commands
+
+    def send(self, message: bytes) -> None:
+        self._commands.put_nowait(pb.Command.FromString(message))
+
+    async def run(self) -> str:
+        return await self.ended
 
 
 class AttachedWorker:
@@ -18,10 +32,9 @@ class AttachedWorker:
 
     def __init__(self) -> None:
         self.commands: asyncio.Queue[pb.Command] = asyncio.Queue()
-        self._batches: asyncio.Queue[pb.StepBatch | None] = asyncio.Queue()
+        self._line: InnerLine | None = None
         self.connections = 0
-        stub = cast(rpc.WorkerStub, self)
-        self.stream = AttachStream(stub, "gateway-1", "worker-1")
+        self.stream = AttachStream(self._dial, "gateway-1", "worker-1")
 
     async def __aenter__(self) -> "AttachedWorker":
         self._running = asyncio.create_task(self.stream.run())
@@ -37,23 +50,10 @@ class AttachedWorker:
         self._running.cancel()
         await asyncio.gather(self._running, return_exceptions=True)
 
-    # The one method of the stub that the stream calls.
-    async def Attach(self, commands: AsyncIterator[pb.Command]) -> AsyncIterator[pb.StepBatch]:
+    def _dial(self, on_message: Callable[[bytes], None]) -> "InnerLine":
         self.connections += 1
-
-        async def read() -> None:
-            async for command in commands:
-                self.commands.put_nowait(command)
-
-        reading = asyncio.create_task(read())
-        try:
-            while (batch := await self._batches.get()) is not None:
-                yield batch
-            raise grpc.aio.AioRpcError(
-                grpc.StatusCode.UNAVAILABLE, _NO_METADATA, _NO_METADATA, "connection reset"
-            )
-        finally:
-            reading.cancel()
+        self._line = InnerLine(on_message, self.commands)
+        return self._line
 
     async def next_command(self) -> pb.Command:
         async with asyncio.timeout(5):
@@ -69,11 +69,13 @@ class AttachedWorker:
             batch = with_tokens(batch)
         if refused is not None:
             batch.refused.append(refused)
-        self._batches.put_nowait(batch)
+        assert self._line is not None
+        self._line.on_message(batch.SerializeToString())
         await settle()
 
     async def die(self) -> None:
-        self._batches.put_nowait(None)
+        assert self._line is not None
+        self._line.ended.set_result("connection reset")
         await settle()
 
 
@@ -81,6 +83,3 @@ async def settle() -> None:
     """Let everything that can run now run."""
     for _ in range(10):
         await asyncio.sleep(0)
-
-
-_NO_METADATA = cast(Any, grpc.aio.Metadata())
