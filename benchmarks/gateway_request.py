@@ -100,7 +100,7 @@ class Bench:
                 9000 + number,
                 clock=clock,
                 deadlines=gateway.headquarters.path.deadlines,
-                outbox=gateway.headquarters.path.outbox,
+                turn=gateway.headquarters.path.turn,
                 max_idle=64,
                 idle_timeout_s=60.0,
             )
@@ -114,20 +114,20 @@ class Bench:
             gateway.fleet.set_state(f"w{number}", WorkerState.READY)
         self.client = Wire()
         assert gateway.door is not None
-        self._outbox = gateway.door.front.outbox
+        self._turn = gateway.door.front.turn
         self._transport = cast(asyncio.Transport, self.client)
         self._front = FrontConnection(gateway.door.front)
         self._front.connection_made(self._transport)
 
     def ask(self, request: bytes, answer: bytes) -> None:
         """One request in, its answer through whichever connection took it."""
-        self._front.data_received(request)
+        self._front.received(request)
         for pool, transport, connection in self._upstream:
             if connection._listener is not None:
-                pool.outbox.send(transport)
-                connection.data_received(answer)
+                pool.turn.send(transport)
+                connection.received(answer)
         # As at the end of the loop's turn, which does not end here.
-        self._outbox.send(self._transport)
+        self._turn.send(self._transport)
 
 
 def request_of(characters: int, number: int, *, stream: bool) -> bytes:

@@ -22,11 +22,11 @@ from radixgate.gateway.gatekeeper import Limits, generator_of
 from radixgate.gateway.generator import Generator
 from radixgate.gateway.held_requests import HeldRequests
 from radixgate.gateway.key_ring import KeyRing
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.mirror_file import MirrorFile
 from radixgate.gateway.narrated import NarratedForwarder
 from radixgate.gateway.observers import Observers
-from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.own_names import OwnNames
@@ -87,7 +87,7 @@ class DataPath:
         self._rng = rng
         self.names = OwnNames() if names is None else names
         self.deadlines = Deadlines(clock)
-        self.outbox = Outbox()
+        self.turn = LoopTurn()
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
@@ -96,7 +96,7 @@ class DataPath:
             self.fleet,
             self.prompts,
             self.deadlines,
-            self.outbox,
+            self.turn,
             clock,
             rng,
             self.names,

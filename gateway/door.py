@@ -4,13 +4,15 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.gateway.data_path import DataPath
 from radixgate.gateway.foreign_request import HOT_PATHS
+from radixgate.gateway.front import Front
 from radixgate.gateway.header_rules import HeaderConfig
-from radixgate.gateway.http_front import Front
+from radixgate.gateway.http_front import FrontConnection
 from radixgate.gateway.request_head import HeadCache
 from radixgate.gateway.request_reader import FrontLimits
 
@@ -54,7 +56,7 @@ class Door:
             FrontLimits(listening.max_payload_size),
             clock,
             path.deadlines,
-            path.outbox,
+            path.turn,
             path.own_headers,
             HeadCache(headers.to_worker()),
         )
@@ -68,7 +70,7 @@ class Door:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                self.front,
+                partial(FrontConnection, self.front),
                 at.host,
                 at.port,
                 backlog=_BACKLOG,

@@ -6,61 +6,20 @@ its answer: so no pooled client ever sends a generation there. Pipelined request
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import cast
 
-from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers, WholeHead
-from radixgate.gateway.deadlines import NEVER, Deadlines
-from radixgate.gateway.generator import Generator
-from radixgate.gateway.outbox import Outbox
-from radixgate.gateway.own_headers import OwnHeaders
-from radixgate.gateway.request_head import HeadCache, RequestHead
-from radixgate.gateway.request_reader import FrontLimits, ReadRequest, RequestReader, RequestTimeout
+from radixgate.gateway.deadlines import NEVER
+from radixgate.gateway.front import Front
+from radixgate.gateway.request_head import RequestHead
+from radixgate.gateway.request_reader import ReadRequest, RequestReader, RequestTimeout
 
 # Bytes that may wait for a slow reader before its worker is no longer read.
 WRITE_HIGH_BYTES = 65_536
 # To close at once would reset a client that is still sending, and it might not see its answer.
 LINGER_S = 5.0
-
-
-class Front:
-    """What all connections share."""
-
-    def __init__(
-        self,
-        generator: Generator,
-        make_admin: Callable[[], asyncio.Protocol],
-        hot_paths: frozenset[bytes],
-        limits: FrontLimits,
-        clock: Clock,
-        deadlines: Deadlines,
-        outbox: Outbox,
-        own_headers: OwnHeaders,
-        heads: HeadCache,
-    ) -> None:
-        self.generator, self.make_admin, self.hot_paths = generator, make_admin, hot_paths
-        self.limits, self.own_headers, self.heads = limits, own_headers, heads
-        self.clock, self.deadlines, self.outbox = clock, deadlines, outbox
-        self.draining = False
-        self.connections: set[FrontConnection] = set()
-
-    def __call__(self) -> "FrontConnection":
-        """The factory that a server takes."""
-        return FrontConnection(self)
-
-    def drain(self) -> None:
-        """Close idle connections now, and each other one after its answer."""
-        self.draining = True
-        for connection in list(self.connections):
-            connection.close_if_idle()
-
-    def abort(self) -> None:
-        """Break off everything; running answers are cancelled at their workers."""
-        for connection in list(self.connections):
-            connection.abort()
 
 
 class FrontConnection(asyncio.Protocol):
@@ -69,7 +28,7 @@ class FrontConnection(asyncio.Protocol):
     def __init__(self, front: Front) -> None:
         self.deadline = NEVER
         self._front = front
-        self._limits, self._outbox = front.limits, front.outbox
+        self._limits, self._turn, self._intake = front.limits, front.turn, front.turn.requests
         self._reader = RequestReader(front.hot_paths, front.limits, front.heads)
         self._transport: asyncio.Transport | None = None  # None: lost, or handed over
         self._request: RequestHead | None = None  # being answered
@@ -77,7 +36,7 @@ class FrontConnection(asyncio.Protocol):
         self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
         self._chunked, self._keep_alive = False, True
         self._paused = False  # the client does not read as fast as we write
-        self._closing = False  # only to be waited for: nothing more is read or answered
+        self._closing = False  # lost, or only to be waited for: nothing more is read or answered
 
     # ------------------------------------------------------------ from the event loop
 
@@ -89,19 +48,24 @@ class FrontConnection(asyncio.Protocol):
         self._wait(self._limits.idle_timeout_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
         self._leave()
         self._cancel()
 
     def eof_received(self) -> bool:
         # A client that closes its sending side counts as gone: a half-closed socket cannot be told
         # from a closed one before the next write, and a worker must not compute for nobody.
+        self._intake.work_off()
         if self._request is not None:
             self.abort()
         elif self._transport is not None:
-            self._outbox.send(self._transport)
+            self._turn.send(self._transport)
         return False
 
     def data_received(self, data: bytes) -> None:
+        self._intake.take(self, data)
+
+    def received(self, data: bytes) -> None:
         if self._closing:
             return
         if self._request is not None:
@@ -170,7 +134,7 @@ class FrontConnection(asyncio.Protocol):
     def _hand_over(self, replay: bytes) -> None:
         transport = self._transport
         assert transport is not None
-        self._outbox.send(transport)
+        self._turn.send(transport)
         self._leave()
         admin = self._front.make_admin()
         transport.set_protocol(admin)
@@ -258,6 +222,7 @@ class FrontConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close without another byte; a running answer is cancelled."""
+        self._closing = True
         self._cancel()
         if self._transport is not None:
             self._transport.abort()
@@ -275,14 +240,14 @@ class FrontConnection(asyncio.Protocol):
         elif self._transport is not None:
             self._closing = True
             self._wait(self._limits.stall_timeout_s)
-            self._outbox.send(self._transport)
+            self._turn.send(self._transport)
             self._transport.close()
 
     def _linger(self) -> None:
         """Close, though the client may still be sending; TLS has a goodbye of its own."""
         self._closing, transport = True, self._transport
         if transport is not None and not transport.is_closing():
-            self._outbox.send(transport)
+            self._turn.send(transport)
             unread = transport.get_write_buffer_size()
             self._wait(self._limits.stall_timeout_s if unread else LINGER_S)
             (transport.write_eof if transport.can_write_eof() else transport.close)()
@@ -294,7 +259,7 @@ class FrontConnection(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
-            self._outbox.put(self._transport, data)
+            self._turn.put(self._transport, data)
 
     def _wait(self, seconds: float) -> None:
         self.deadline = self._front.clock.now() + seconds

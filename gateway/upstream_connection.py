@@ -9,7 +9,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.gateway.answer_heads import AnswerHeads
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import NEVER
-from radixgate.gateway.outbox import AT_ONCE_BYTES, Outbox
+from radixgate.gateway.loop_turn import AT_ONCE_BYTES, LoopTurn
 from radixgate.gateway.upstream_listener import Listener
 
 # A worker's head longer than this is nonsense, and must not fill the gateway.
@@ -22,7 +22,7 @@ class Pool(Protocol):
 
     heard: bool  # bytes of an answer have come; who asks takes it back
     heads: AnswerHeads
-    outbox: Outbox
+    turn: LoopTurn
 
     def failure(self, why: str) -> WorkerFailed: ...
 
@@ -66,7 +66,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._answered = self._headed = False
         # A large body is not copied to stand behind its head.
         if len(body) < AT_ONCE_BYTES:
-            self._pool.outbox.put(self._transport, head + body)
+            self._pool.turn.put(self._transport, head + body)
         else:
             self._transport.writelines((head, body))
 
@@ -97,6 +97,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._pool.turn.answers.work_off()
         self._transport = None
         self._pool.forget(self)
         # Without a length the end of the connection ends the body, once there was a whole head.
@@ -108,6 +109,13 @@ class UpstreamConnection(asyncio.Protocol):
         self._give_up(f"the connection {how} {when}")
 
     def data_received(self, data: bytes) -> None:
+        # Here too: before the turn ends it may be taken for a request.
+        if self._listener is None:
+            self.abort()
+        else:
+            self._pool.turn.answers.take(self, data)
+
+    def received(self, data: bytes) -> None:
         if self._listener is None:
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()

@@ -7,7 +7,7 @@ from radixgate.clock import Clock
 from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.gateway.answer_heads import AnswerHeads
 from radixgate.gateway.deadlines import NEVER, Deadlines
-from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.upstream_connection import UpstreamConnection
 
 
@@ -21,7 +21,7 @@ class UpstreamPool:
         *,
         clock: Clock,
         deadlines: Deadlines,
-        outbox: Outbox,
+        turn: LoopTurn,
         max_idle: int,
         idle_timeout_s: float,
         credentials: bytes = b"",
@@ -38,7 +38,7 @@ class UpstreamPool:
         self._deadlines = deadlines
         self._max_idle = max_idle
         self._idle_timeout_s = idle_timeout_s
-        self.heads, self.outbox = AnswerHeads(), outbox
+        self.heads, self.turn = AnswerHeads(), turn
         self._idle: dict[UpstreamConnection, None] = {}  # the last one in is the warmest
         self._open: set[UpstreamConnection] = set()
 

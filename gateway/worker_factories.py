@@ -13,8 +13,8 @@ from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.grpc_worker_parts import GrpcWorkerParts
 from radixgate.gateway.late_grpc_worker import LateGrpcWorker
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.mirror_file import MirrorFile
-from radixgate.gateway.outbox import Outbox
 from radixgate.gateway.own_names import OwnNames
 from radixgate.gateway.prompt_tokens import PromptTokenizer
 from radixgate.gateway.rules import GatewayRules
@@ -30,7 +30,7 @@ def worker_factories(
     fleet: Fleet,
     prompts: PromptTokenizer,
     deadlines: Deadlines,
-    outbox: Outbox,
+    turn: LoopTurn,
     clock: Clock,
     rng: random.Random,
     names: OwnNames,
@@ -53,7 +53,7 @@ def worker_factories(
             port,
             clock=clock,
             deadlines=deadlines,
-            outbox=outbox,
+            turn=turn,
             max_idle=config.worker_idle_connections,
             idle_timeout_s=config.worker_idle_timeout_secs,
             credentials=credentials,

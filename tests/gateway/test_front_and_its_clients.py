@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from front_door import JSON, served
+from front_door import JSON, connections_of, served
 from radixgate.gateway.attempt import AnswerCounts, WholeHead
 from radixgate.gateway.http_answer import head_lines
 from raw_client import RawClient, request
@@ -52,7 +52,7 @@ async def test_an_answer_of_the_turn_in_which_the_client_ends_its_side_still_goe
         fields = [*JSON, (b"content-length", b"1")]
         head = WholeHead(200, fields, head_lines(200, fields), framed=True, streams=False)
         asked.client.on_answer(head, b"", b"1", AnswerCounts())
-        (connection,) = gateway.front.connections
+        (connection,) = connections_of(gateway.front)
         transport = connection._transport
         assert transport is not None
         assert not connection.eof_received()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from front_door import connections_of
 from raw_client import RawClient, request
 from scripted_worker import Raw, Recorded, ScriptedWorker, Sleep, Step, chunk, sse_head
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
@@ -71,7 +72,7 @@ async def test_a_slow_reader_gets_every_byte_and_the_gateway_keeps_few() -> None
         async with RawClient(gateway.port, read_limit=4096) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             assert gateway.gateway.door is not None
-            connections = gateway.gateway.door.front.connections
+            connections = connections_of(gateway.gateway.door.front)
             await until(lambda: any(front._paused for front in connections))
             (front,) = connections
             assert front._transport is not None

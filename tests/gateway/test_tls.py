@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from authority import Authority
+from front_door import connections_of
 from radixgate.errors import ConfigError
 from radixgate.gateway import door
 from radixgate.gateway.rules import GatewayRules
@@ -65,7 +66,7 @@ async def test_a_slow_reader_over_tls_gets_every_byte(ours: Authority) -> None:
         async with RawClient(gateway.port, 4096, tls) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             assert gateway.gateway.door is not None
-            connections = gateway.gateway.door.front.connections
+            connections = connections_of(gateway.gateway.door.front)
             await until(lambda: any(front._paused for front in connections))
             reply = await client.answer()
         assert len(reply.events) == 602

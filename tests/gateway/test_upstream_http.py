@@ -8,7 +8,7 @@ from clocks import FakeClock
 from radixgate.errors import WorkerFailed
 from radixgate.gateway.attempt import Headers
 from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.upstream_connection import UpstreamConnection
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -29,7 +29,7 @@ def pool_to(worker: ScriptedWorker, max_idle: int = 8) -> tuple[UpstreamPool, Fa
         worker.port,
         clock=clock,
         deadlines=deadlines,
-        outbox=Outbox(),
+        turn=LoopTurn(),
         max_idle=max_idle,
         idle_timeout_s=10.0,
     )
@@ -131,6 +131,20 @@ async def test_a_paused_connection_is_read_again_when_it_is_used_again() -> None
         await until(lambda: listener.complete)
         assert (await ask(pool)).ok
         assert len(worker.connections) == 1
+
+
+async def test_what_nobody_asked_for_ends_its_connection_before_the_turn_does() -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: answer(b"{}")
+        pool, _, _ = pool_to(worker)
+        await ask(pool)
+        connection = pool.take_idle()
+        assert connection is not None
+        pool.release(connection)
+        connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged")
+        # A request that comes in the same turn does not get it, nor what may come behind it.
+        assert pool.take_idle() is None
+        pool.close()
 
 
 async def test_an_idle_connection_that_the_worker_closes_is_forgotten() -> None:

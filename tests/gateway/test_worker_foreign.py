@@ -5,7 +5,7 @@ import pytest
 from clocks import FakeClock
 from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import read_worker_url
 from radixgate.gateway.worker_foreign import ForeignWorker
@@ -21,7 +21,7 @@ def foreign(worker: ScriptedWorker) -> ForeignWorker:
         address.port,
         clock=clock,
         deadlines=Deadlines(clock),
-        outbox=Outbox(),
+        turn=LoopTurn(),
         max_idle=2,
         idle_timeout_s=10,
     )

@@ -5,14 +5,17 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
 
 from aiohttp import web
 
 from clocks import FakeClock
 from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
 from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.http_front import Front
-from radixgate.gateway.outbox import Outbox
+from radixgate.gateway.front import Front
+from radixgate.gateway.http_front import FrontConnection
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_head import HeadCache, RequestHead
 from radixgate.gateway.request_ids import RequestIds
@@ -73,6 +76,11 @@ class Served:
     clock: FakeClock
 
 
+def connections_of(front: Front) -> set[FrontConnection]:
+    """All that are open now; it changes as they come and go."""
+    return cast(set[FrontConnection], front.connections)
+
+
 @asynccontextmanager
 async def served(max_body_bytes: int = 10_000_000) -> AsyncIterator[Served]:
     async def show(http: web.Request) -> web.Response:
@@ -92,11 +100,13 @@ async def served(max_body_bytes: int = 10_000_000) -> AsyncIterator[Served]:
         FrontLimits(max_body_bytes),
         clock,
         Deadlines(clock),
-        Outbox(),
+        LoopTurn(),
         OwnHeaders(b"random", RequestIds(random.Random(1))),
         HeadCache(),
     )
-    server = await asyncio.get_running_loop().create_server(front, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(
+        partial(FrontConnection, front), "127.0.0.1", 0
+    )
     try:
         yield Served(server.sockets[0].getsockname()[1], front, generator, clock)
     finally:

@@ -1,0 +1,59 @@
+"""What all connections of clients share, and how they end together."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from radixgate.clock import Clock
+from radixgate.gateway.deadlines import Deadlines
+from radixgate.gateway.generator import Generator
+from radixgate.gateway.loop_turn import LoopTurn
+from radixgate.gateway.own_headers import OwnHeaders
+from radixgate.gateway.request_head import HeadCache
+from radixgate.gateway.request_reader import FrontLimits
+
+
+class Client(Protocol):
+    """One connection."""
+
+    def close_if_idle(self) -> None:
+        """Nothing of a request is here."""
+        ...
+
+    def abort(self) -> None:
+        """Close without another byte; a running answer is cancelled."""
+        ...
+
+
+class Front:
+    """What all connections share."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        make_admin: Callable[[], asyncio.Protocol],
+        hot_paths: frozenset[bytes],
+        limits: FrontLimits,
+        clock: Clock,
+        deadlines: Deadlines,
+        turn: LoopTurn,
+        own_headers: OwnHeaders,
+        heads: HeadCache,
+    ) -> None:
+        self.generator, self.make_admin, self.hot_paths = generator, make_admin, hot_paths
+        self.limits, self.own_headers, self.heads = limits, own_headers, heads
+        self.clock, self.deadlines, self.turn = clock, deadlines, turn
+        self.draining = False
+        self.connections: set[Client] = set()
+
+    def drain(self) -> None:
+        """Close idle connections now, and each other one after its answer."""
+        self.draining = True
+        self.turn.requests.work_off()
+        for connection in list(self.connections):
+            connection.close_if_idle()
+
+    def abort(self) -> None:
+        """Break off everything; running answers are cancelled at their workers."""
+        for connection in list(self.connections):
+            connection.abort()
