@@ -1,6 +1,6 @@
 """What a mirror's entries weigh, and what leaves when they weigh too much."""
 
-from dataclasses import dataclass
+import msgspec
 
 # Measured with benchmarks/mirror.py, table and object overhead included; blocks by kind.
 REPORTED_BYTES = 90
@@ -8,19 +8,22 @@ CLAIMED_BYTES = 90
 APPROXIMATE_BYTES = 170
 # A block of the pieces of earlier walks.
 REMEMBERED_BYTES = 125
+# Where a walk left the workers: each one's depth, and all else of that path.
+DEPTH_BYTES = 8
+PATH_BYTES = 400
 # Of one prompt that is expected, besides its blocks: the claim, its deadline, its list of blocks.
 CLAIM_BYTES = 800
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorWeight:
-    """How much of each kind one mirror holds."""
+class MirrorWeight(msgspec.Struct, frozen=True, gc=False):
+    """How much of each kind one mirror holds. A Struct: it is made whenever something comes."""
 
     reported: int  # blocks that workers store
     claimed: int  # blocks that were sent and not reported yet
     claims: int  # prompts of those
     approximate: int  # blocks believed of workers that report nothing
     remembered: int = 0  # blocks of earlier walks
+    path_bytes: int = 0  # and where they left the workers
 
     @property
     def bytes(self) -> int:
@@ -30,4 +33,5 @@ class MirrorWeight:
             + self.claims * CLAIM_BYTES
             + self.approximate * APPROXIMATE_BYTES
             + self.remembered * REMEMBERED_BYTES
+            + self.path_bytes
         )

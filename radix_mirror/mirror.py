@@ -253,11 +253,11 @@ class RadixMirror:
             len(self._deadlines),
             len(self._approximate),
             len(self._pieces),
+            self._pieces.path_bytes,
         )
 
     def _keep_to_budget(self) -> None:
-        """Earlier walks leave first, then the oldest beliefs and the nearest deadlines. Reports are
-        facts, and stay: the workers' own pools bound them."""
+        """Earlier walks leave first, then the oldest beliefs and the nearest deadlines."""
         if self.weight().bytes <= self._budget_bytes:
             return
         self._pieces.clear()

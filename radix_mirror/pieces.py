@@ -2,18 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 
-from radixgate.radix_mirror.walk import (
-    CROWD,
-    Depths,
-    FallOffs,
-    Lookup,
-    enter,
-    enter_all,
-    fall_offs,
-    fill,
-)
+from radixgate.radix_mirror.paths import Paths
+from radixgate.radix_mirror.piece import Piece
+from radixgate.radix_mirror.walk import Depths, Lookup, enter_all, fall_offs, fill
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
 PIECE_BLOCKS = 64
@@ -24,42 +16,6 @@ MOST_BLOCKS = 262_144
 _MOST_SIBLINGS = 64
 # A prompt of less than so many pieces is not worth to be remembered.
 _SHORT = 2
-
-
-@dataclass(slots=True, eq=False)
-class Piece:
-    """Consecutive blocks, at a depth that is a multiple of their number.
-
-    As an id names its whole prefix, everybody who comes through a piece has come the same way: it
-    keeps depths as they are in the prompt.
-    """
-
-    ids: Sequence[int]
-    through: int = 0  # the workers that hold all of it
-    falls: dict[int, int] = field(default_factory=dict)  # place -> depth of those that fall in it
-    crowds: list[tuple[int, int]] = field(default_factory=list)  # masks of such, and their depth
-    fallen: int = 0  # the mask of both
-    leaning: int = 0  # workers of which a block is held by another table than the first
-    stale: int = -1  # the workers of which it knows nothing, or no more
-    stored: int | None = None  # who may have stored a block of it; None: nobody has asked
-    walked: bool = False  # since it was last to be forgotten
-
-    def stored_by(self, stored: Lookup) -> int:
-        """Who may have stored a block of it: those who have, and those who had. O(1) mostly."""
-        if self.stored is None:
-            self.stored = 0
-            for mask in map(stored, self.ids, repeat(0)):
-                self.stored |= mask
-        return self.stored
-
-    def forget(self, mask: int) -> None:
-        """What is known of these workers is void."""
-        self.through &= ~mask
-        self.leaning &= ~mask
-        if self.fallen & mask:
-            self.fallen &= ~mask
-            self.falls = {at: depth for at, depth in self.falls.items() if not mask >> at & 1}
-            self.crowds = [(who & ~mask, depth) for who, depth in self.crowds if who & ~mask]
 
 
 @dataclass(slots=True, eq=False)
@@ -82,38 +38,48 @@ class Pieces:
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
         self._stretch_of: dict[int, _Stretch] = {}  # by any block
+        self._paths = Paths()
 
     def __len__(self) -> int:
         """Blocks of all pieces."""
         return len(self._stretch_of)
+
+    @property
+    def path_bytes(self) -> int:
+        """What is kept of where walks left the workers."""
+        return self._paths.bytes
 
     def fill(self, depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
         """As `walk.fill`; O(pieces) where earlier walks went, and O(blocks) of what has changed.
 
         A piece that nobody holds is not remembered: it would hardly be asked for again.
         """
-        size, known, leaning = self._size, self._pieces, 0
+        size, known = self._size, self._pieces
         if len(ids) < _SHORT * size:
             return fill(depths, tables, alive, ids)
-        for end in range(size, len(ids) + 1, size):
-            piece = known.get(ids[end - 1])
-            if piece is None:
-                part = ids[end - size : end]
-                found = fall_offs(tables, alive, part, end - size)
+        self._paths.begin()
+        leaning = 0
+        pieces: list[Piece] = []
+        for last in ids[size - 1 :: size]:
+            if (piece := known.get(last)) is None:
+                break
+            pieces.append(piece)
+        if pieces:
+            path = self._paths.walk(pieces, depths, tables, alive)
+            leaning, alive = path.leaning, path.through
+        for start in range(len(pieces) * size, len(ids) - size + 1, size):
+            if not alive:
+                return leaning
+            part = ids[start : start + size]
+            if (piece := known.get(part[-1])) is None:
+                found = fall_offs(tables, alive, part, start)
                 if not found.left:
-                    return leaning | enter_all(depths, found, end)
-                piece = self._remember(part)
-                _learn(piece, alive, found)
-            elif stale := piece.stale & alive:
-                _look(piece, tables, stale, end - size)
-            piece.walked = True
+                    return leaning | enter_all(depths, found, start + size)
+                piece = self._remember(part, start)
+                piece.learn(alive, found)
+            through = piece.walk(depths, tables, alive, self._paths.walk_number)
             leaning |= piece.leaning & alive
-            left = piece.through & alive
-            if left != alive:
-                _fall(depths, piece, alive ^ left)
-                if not left:
-                    return leaning
-                alive = left
+            alive = through
         start = len(ids) // size * size
         return leaning | fill(depths, tables, alive, ids[start:], start)
 
@@ -165,6 +131,7 @@ class Pieces:
         self._pieces.clear()
         self._stretches.clear()
         self._stretch_of.clear()
+        self._paths.clear()
 
     def check(self, tables: Sequence[Lookup], workers: int) -> None:
         """Assert that a piece is right about all it knows something of. O(blocks x workers)."""
@@ -172,29 +139,17 @@ class Pieces:
             assert piece.ids[-1] == last
             assert piece in self._stretches[piece.ids[0]].pieces
             assert len(piece.ids) == self._size
-            assert not piece.through & piece.fallen
-            fallen = 0
-            for mask, _ in (*piece.crowds, *((1 << at, 0) for at in piece.falls)):
-                assert mask
-                assert not fallen & mask
-                fallen |= mask
-            assert fallen == piece.fallen
-            known = (piece.through | piece.fallen) & ~piece.stale & workers
-            holders = known
             for block in piece.ids:
                 assert self._stretch_of[block] is self._stretches[piece.ids[0]]
-                here = 0
-                for table in tables:
-                    here |= table(block, 0)
-                holders &= here
-            assert holders == piece.through & known
+            piece.check(tables, workers)
         assert len(self._stretch_of) <= max(self._most, self._size)
         blocks = {block for piece in self._pieces.values() for block in piece.ids}
         assert blocks == self._stretch_of.keys()
         assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
 
-    def _remember(self, ids: Sequence[int]) -> Piece:
-        piece = Piece(ids)
+    def _remember(self, ids: Sequence[int], start: int) -> Piece:
+        walk = self._paths.walk_number
+        piece = Piece(ids, start, walk, walk)
         first = ids[0]
         stretch = self._stretches.get(first)
         if stretch is not None and len(stretch.pieces) >= _MOST_SIBLINGS:
@@ -230,36 +185,3 @@ class Pieces:
 def _spoil(stretch: _Stretch, bit: int) -> None:
     for piece in stretch.pieces:
         piece.stale |= bit
-
-
-def _look(piece: Piece, tables: Sequence[Lookup], alive: int, start: int) -> None:
-    """Find anew what these workers hold of it; it begins at the depth `start`."""
-    piece.forget(alive)
-    _learn(piece, alive, fall_offs(tables, alive, piece.ids, start))
-
-
-def _learn(piece: Piece, alive: int, found: FallOffs) -> None:
-    """Of these workers, of which it knows nothing."""
-    piece.through |= found.left
-    piece.leaning |= found.leaning
-    piece.fallen |= alive ^ found.left
-    piece.stale &= ~alive
-    for mask, depth in found.falls:
-        if not depth or mask.bit_count() > CROWD:
-            piece.crowds.append((mask, depth))
-        else:
-            enter(piece.falls, mask, depth)
-
-
-def _fall(depths: Depths, piece: Piece, fell: int) -> None:
-    """Enter the depths of these workers, none of which holds all of the piece."""
-    if fell == piece.fallen:
-        for place, depth in piece.falls.items():
-            depths[place] = depth
-    else:
-        for place, depth in piece.falls.items():
-            if fell >> place & 1:
-                depths[place] = depth
-    for mask, depth in piece.crowds:
-        if depth:
-            enter(depths, mask & fell, depth)

@@ -1,0 +1,118 @@
+"""Where earlier walks along the same pieces left the workers: a column of depths, kept right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
+from radixgate.radix_mirror.piece import Piece
+from radixgate.radix_mirror.walk import Depths, Lookup
+
+# 1,285 paths of 256 workers.
+MOST_BYTES = 3 * 1024**2
+# If more workers than so many are to be looked at again, the whole path is walked.
+_FEW = 8
+
+
+@dataclass(slots=True)
+class Path:
+    """What the last walk found that came to the end of these pieces."""
+
+    workers: int  # the mask of those that were asked for
+    walk: int  # its number
+    depths: Depths  # of those that fell; who came through has none yet
+    through: int
+    leaning: int
+
+    @property
+    def bytes(self) -> int:
+        return PATH_BYTES + DEPTH_BYTES * len(self.depths)
+
+
+class Paths:
+    """By last block, which names all before it. The oldest is forgotten first.
+
+    What has changed since stands in the pieces: a worker that is stale in one to which it came, or
+    was until another walk looked, is looked for again, and nobody else.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._paths: dict[int, Path] = {}
+        self.bytes = 0  # of all of them
+        self.walk_number = 0  # of the walk that is under way, or was last
+
+    def begin(self) -> None:
+        """Another walk."""
+        self.walk_number += 1
+
+    def walk(
+        self, pieces: Sequence[Piece], depths: Depths, tables: Sequence[Lookup], workers: int
+    ) -> Path:
+        """The path along these pieces, with which a prompt begins; enters the depths.
+
+        O(pieces) where little has changed since the last time.
+        """
+        path = self._paths.get(pieces[-1].ids[-1])
+        if path is None or path.workers != workers:
+            return self._walk_anew(pieces, depths, tables, workers)
+        changed, alive = 0, workers
+        for piece in pieces:
+            piece.walked = True
+            changed |= piece.stale & alive
+            if piece.looked_at > path.walk:
+                changed |= piece.looked_since(path.walk) & alive
+            alive &= piece.through
+        if changed.bit_count() > _FEW:
+            return self._walk_anew(pieces, depths, tables, workers)
+        while changed:
+            place = changed.bit_length() - 1
+            changed ^= 1 << place
+            self._look_for(place, path, pieces, tables)
+        path.walk = self.walk_number
+        depths[:] = path.depths
+        return path
+
+    def clear(self) -> None:
+        """Nothing is remembered any more."""
+        self._paths.clear()
+        self.bytes = 0
+
+    def _walk_anew(
+        self, pieces: Sequence[Piece], depths: Depths, tables: Sequence[Lookup], workers: int
+    ) -> Path:
+        alive, leaning = workers, 0
+        for piece in pieces:
+            through = piece.walk(depths, tables, alive, self.walk_number)
+            leaning |= piece.leaning & alive
+            alive = through
+            if not alive:
+                break
+        path = Path(workers, self.walk_number, depths[:], alive, leaning)
+        self._keep(pieces[-1].ids[-1], path)
+        return path
+
+    def _look_for(
+        self, place: int, path: Path, pieces: Sequence[Piece], tables: Sequence[Lookup]
+    ) -> None:
+        """One worker may have another depth than it had."""
+        bit = 1 << place
+        path.through &= ~bit
+        path.leaning &= ~bit
+        path.depths[place] = 0
+        for piece in pieces:
+            if piece.stale & bit:
+                piece.look(tables, bit, self.walk_number)
+            path.leaning |= piece.leaning & bit
+            if not piece.through & bit:
+                path.depths[place] = piece.depth_of(place)
+                return
+        path.through |= bit
+
+    def _keep(self, last: int, path: Path) -> None:
+        known = self._paths.pop(last, None)
+        if known is not None:
+            self.bytes -= known.bytes
+        self._paths[last] = path
+        self.bytes += path.bytes
+        while self.bytes > self._most and len(self._paths) > 1:
+            self.bytes -= self._paths.pop(next(iter(self._paths))).bytes

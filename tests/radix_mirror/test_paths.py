@@ -1,0 +1,166 @@
+"""A path keeps where it left everybody; its pieces tell who has to be looked for again."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
+from radixgate.radix_mirror.paths import Paths
+from radixgate.radix_mirror.piece import Piece
+from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.walk import Lookup, fill
+
+SIZE = 2
+WORKERS = 12
+ALL = (1 << WORKERS) - 1
+LONG = (1, 2, 3, 4, 5, 6, 7)
+# They part behind the first piece, and within the second.
+PROMPTS = (LONG, (1, 2, 11, 12, 13, 14), (1, 2, 3, 21, 22, 23), (1, 2))
+
+
+class Counted:
+    """A table that knows how often it was asked."""
+
+    def __init__(self, table: BlockMasks) -> None:
+        self._table = table
+        self.asked = 0
+
+    def lookup(self, block: int, default: int) -> int:
+        self.asked += 1
+        return self._table.get(block, default)
+
+
+class Bench:
+    """Twelve workers and one table."""
+
+    def __init__(self, most_blocks: int = 1_000) -> None:
+        self.pieces = Pieces(SIZE, most_blocks)
+        self.table = BlockMasks(self.pieces)
+        self.counted = Counted(self.table)
+        self.tables: Sequence[Lookup] = [self.counted.lookup]
+
+    def depths(self, ids: Sequence[int] = LONG) -> list[int]:
+        found = [0] * WORKERS
+        self.pieces.fill(found, self.tables, ALL, ids)
+        return found
+
+    def asked(self, ids: Sequence[int] = LONG) -> int:
+        """How many blocks a walk looks at."""
+        before = self.counted.asked
+        self.depths(ids)
+        return self.counted.asked - before
+
+
+def bench_of(*held: int, most_blocks: int = 1_000) -> Bench:
+    """So many blocks of the long prompt are held by the workers in turn."""
+    bench = Bench(most_blocks)
+    for place, blocks in enumerate(held):
+        bench.table.add(1 << place, LONG[:blocks])
+    return bench
+
+
+def test_who_has_not_changed_is_not_looked_for() -> None:
+    bench = bench_of(*[6, 3, 1] * 4)
+    assert bench.depths() == [6, 3, 1] * 4
+    # What lies behind the last piece has no path: one block.
+    assert bench.asked() == 1
+    bench.table.drop(0b1, [6])
+    bench.table.add(0b10, [4, 5])
+    assert bench.asked() > 1
+    assert bench.depths() == [5, 5, 1] + [6, 3, 1] * 3
+    assert bench.asked() == 1
+
+
+def test_a_change_that_another_walk_has_seen_is_news_to_this_one() -> None:
+    bench = bench_of(6, 6)
+    other = PROMPTS[1]
+    bench.table.add(0b11, other)
+    assert bench.depths()[:2] == [6, 6]
+    assert bench.depths(other)[:2] == [6, 6]
+    bench.table.drop(0b1, [2])
+    assert bench.depths(other)[:2] == [1, 6]
+    assert bench.depths()[:2] == [1, 6]
+
+
+def test_more_changes_than_a_piece_tells_apart_make_a_walk_begin_anew() -> None:
+    bench = bench_of(*[6] * WORKERS)
+    bench.depths()
+    for place in range(11):
+        bench.table.drop(1 << place, [2])
+        bench.depths(LONG[:4])
+    assert bench.depths() == [1] * 11 + [6]
+
+
+def test_of_a_piece_that_was_forgotten_and_came_again_nothing_is_taken_for_known() -> None:
+    bench = bench_of(6, 6, most_blocks=6)
+    assert bench.depths()[:2] == [6, 6]
+    away = (41, 42, 43, 44, 45, 46)
+    bench.table.add(0b1, away)
+    for _ in range(3):
+        bench.depths(away)
+    bench.table.drop(0b10, [2])
+    assert bench.depths()[:2] == [6, 1]
+
+
+def test_a_worker_that_is_asked_for_no_more_has_no_depth() -> None:
+    bench = bench_of(6, 6)
+    bench.depths()
+    found = [0]
+    bench.pieces.fill(found, bench.tables, 0b1, LONG)
+    assert found == [6]
+
+
+def test_beyond_the_bound_the_oldest_path_leaves() -> None:
+    each = PATH_BYTES + DEPTH_BYTES
+    paths = Paths(most_bytes=3 * each)
+    for number in range(1, 6):
+        paths.begin()
+        piece = Piece([number], 0, paths.walk_number, paths.walk_number)
+        paths.walk([piece], [0], [lambda block, default: default], 0b1)
+        assert paths.bytes == min(number, 3) * each
+    paths.walk([piece], [0], [lambda block, default: default], 0b1)
+    assert paths.bytes == 3 * each
+    paths.clear()
+    assert paths.bytes == 0
+
+
+def test_a_path_that_is_larger_than_the_bound_is_kept_alone() -> None:
+    paths = Paths(most_bytes=0)
+    for number in (1, 2):
+        piece = Piece([number], 0, 0, 0)
+        paths.walk([piece], [0], [lambda block, default: default], 0b1)
+        assert paths.bytes == PATH_BYTES + DEPTH_BYTES
+
+
+@given(
+    piece_blocks=st.integers(1, 2),
+    steps=st.lists(
+        st.tuples(
+            st.sets(st.integers(0, WORKERS - 1), min_size=1, max_size=WORKERS),
+            st.booleans(),
+            st.sampled_from(PROMPTS),
+            st.integers(0, 6),
+            st.integers(1, 7),
+            st.sampled_from(PROMPTS),
+        ),
+        max_size=40,
+    ),
+    most=st.integers(3, 30),
+)
+def test_whatever_changed_since_the_depths_are_those_of_a_walk_along_all_blocks(
+    piece_blocks: int,
+    steps: list[tuple[set[int], bool, tuple[int, ...], int, int, tuple[int, ...]]],
+    most: int,
+) -> None:
+    pieces = Pieces(piece_blocks, most)
+    table = BlockMasks(pieces)
+    for places, adds, path, start, end, asked in steps:
+        for place in places:
+            (table.add if adds else table.drop)(1 << place, path[start:end])
+        expected, found = [0] * WORKERS, [0] * WORKERS
+        leaning = fill(expected, [table.lookup], ALL, asked)
+        assert pieces.fill(found, [table.lookup], ALL, asked) == leaning
+        assert found == expected
+        pieces.check([table.lookup], ALL)
