@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import add, mul, sub, truediv
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError, NoWorkerAvailable
@@ -132,10 +133,10 @@ class KvCost:
         factors: Iterable[float] = map(weights.__getitem__, requests)
         if len(weights) == 1:
             factors = repeat(weights[requests[0]])
-        costs = [
-            (tokens + (prompt_tokens - held) * factor) / speed
-            for tokens, held, factor, speed in zip(waiting, cached, factors, speeds, strict=False)
-        ]
+        # (waiting + (prompt - cached) x weight) / speed, in calls that need no Python frame: for 256
+        # candidates a loop takes twice as long.
+        own = map(sub, repeat(prompt_tokens), cached)
+        costs = list(map(truediv, map(add, waiting, map(mul, own, factors)), speeds))
         shares = candidates.kv_share_used
         if self._fullest.of(shares) > _FULL:
             for index, used in enumerate(shares):
