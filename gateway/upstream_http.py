@@ -33,6 +33,7 @@ class UpstreamPool:
         self.url = f"{'http' if tls is None else 'https'}://{self.authority}"
         self.credentials = credentials
         self.heard = False  # bytes of an answer have come; who asks takes it back
+        self.dialed = 0  # connections that have come about, ever
         self._clock = clock
         self.deadline = NEVER  # of the connection that has been idle for longest
         self._deadlines = deadlines
@@ -66,6 +67,7 @@ class UpstreamPool:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc
         except OSError as exc:
             raise WorkerUnreachable(f"worker {self.url}: {exc.strerror or exc}") from exc
+        self.dialed += 1
         self._open.add(connection)
         return connection
 

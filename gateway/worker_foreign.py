@@ -22,7 +22,8 @@ _NOT_THERE = (404, 405, 501)
 
 
 class ForeignWorker:
-    """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life."""
+    """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life: a new
+    connection may lead to another process, which nobody need have missed in between."""
 
     def __init__(
         self,
@@ -37,19 +38,22 @@ class ForeignWorker:
         self._pool = pool
         self._timeout_s = timeout_s
         self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
+        self._told_at = 0  # connections that there had been by then
 
     @property
     def client(self) -> HttpWorkerClient:
         return self._client
 
     async def probe(self) -> WorkerIdentity:
-        """Asks /health, and the first time who it is. Raises WorkerFailed until all is known."""
+        """Asks /health, and over a new connection who it is. Raises WorkerFailed until all is
+        known."""
         try:
             health = await self._get("/health")
             if not health.ok and health.status not in _NOT_THERE:
                 raise self._failure(f"/health answers {health.status}")
-            if self._identity is None:
+            if self._identity is None or self._told_at != self._pool.dialed:
                 self._identity = await self._discover()
+                self._told_at = self._pool.dialed
         except WorkerFailed:
             self._identity = None
             raise

@@ -71,6 +71,24 @@ async def test_what_an_admin_orders_holds_at_every_process_when_it_is_answered()
         assert len((await served.get("/workers")).json["workers"]) == 1
 
 
+async def test_a_worker_that_comes_back_as_another_is_taken_up_by_every_process() -> None:
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        processes("--worker-urls", one.url, two.url) as served,
+    ):
+        await served.ready(2)
+        await one.stop()
+        await served.ready(1)
+        # As SGLang finds other memory free each time it starts.
+        one.admin["/get_server_info"] = lambda request: json_answer({"max_total_num_tokens": 4096})
+        await one.start()
+        await served.ready(2)
+        await ask(served.port, request(f"/workers/{two.url[7:]}", method="DELETE"))
+        answers = await asyncio.gather(*(served.chat(f"back {n}") for n in range(30)))
+        assert [answer.status for answer in answers] == [200] * 30
+
+
 async def test_after_a_flush_no_process_believes_anything_of_a_worker_without_reports() -> None:
     async with ScriptedWorker() as worker, processes("--worker-urls", worker.url) as served:
         await served.ready(1)

@@ -62,6 +62,19 @@ async def test_it_is_asked_who_it_is_once_a_life() -> None:
         assert len(worker.admin_requests) > asked + 3
 
 
+async def test_another_process_at_its_address_is_asked_anew_however_soon_it_was_there() -> None:
+    async with ScriptedWorker(model="one") as worker:
+        handle = foreign(worker)
+        assert (await handle.probe()).model == "one"
+        await worker.stop()
+        worker.model = "two"
+        await worker.start()
+        assert (await handle.probe()).model == "two"
+        asked = len(worker.admin_requests)
+        await handle.probe()
+        assert [record.path for record in worker.admin_requests[asked:]] == ["/health"]
+
+
 async def test_a_server_without_health_is_judged_by_its_models() -> None:
     async with ScriptedWorker() as worker:
         worker.admin["/health"] = lambda request: json_answer({}, 404)
