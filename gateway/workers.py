@@ -67,7 +67,7 @@ class Workers:
         return self.roster.find(name)
 
     def add(self, url: str, api_key: str | None = None) -> Member:
-        """Add by URL; one that is there already is returned as it is.
+        """Add by URL; one that is there already is returned as it is, and stays if it was leaving.
 
         Raises RequestError if it is no URL, and Conflict if it is there with another key or scheme.
         """
@@ -77,14 +77,15 @@ class Workers:
             raise Conflict(
                 f"{address.id} is a worker already, as {member.address.url}", param="url"
             )
-        if member is not None and member.leaving is None:
-            if api_key is not None and not _same_key(api_key, member.api_key):
+        if member is not None:
+            if api_key is None or _same_key(api_key, member.api_key):
+                self._stay(member)
+                return member
+            if member.leaving is None:
                 raise Conflict(
                     f"{address.id} is a worker already, with another key or none: remove it first",
                     param="api_key",
                 )
-            return member
-        if member is not None:
             self.roster.drop(member)
         member = self.roster.enter(address, api_key, self.rule)
         member.checking = asyncio.create_task(self._check(member))
@@ -155,8 +156,10 @@ class Workers:
 
     async def _succeeded(self, member: Member, identity: WorkerIdentity) -> None:
         member.trouble = ""
+        if member.leaving is not None:
+            return  # its pulse is left alone: should it stay after all, an absence still counts
         came_up = member.pulse.succeeded()
-        if not member.pulse.up or member.leaving is not None:
+        if not member.pulse.up:
             return
         if not self._is_same(member.identity, identity, came_up=came_up):
             returned = member.identity is not None
@@ -175,6 +178,15 @@ class Workers:
         return bool(now.instance_id) or not came_up
 
     # ------------------------------------------------------------ leaving
+
+    def _stay(self, member: Member) -> None:
+        """It is not to leave after all; what runs there runs on."""
+        if member.leaving is None:
+            return
+        member.leaving.cancel()
+        member.leaving = None
+        self.roster.set_state(member, state_of(member) if member.pulse.up else WorkerState.DOWN)
+        member.check_now.set()
 
     async def _drain(self, member: Member) -> None:
         waited_s = 0.0

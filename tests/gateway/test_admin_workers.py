@@ -53,6 +53,45 @@ async def test_a_paused_worker_that_was_away_is_still_paused() -> None:
         await until(lambda: gateway.state_of(worker) is WorkerState.PAUSED)
 
 
+async def test_a_worker_that_is_added_again_while_it_drains_stays_and_ends_what_runs() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        texts = [str(at) for at in range(8)]
+        worker.script = lambda request: [*sse_head(), *events(*texts, gap_s=0.02), *sse_end()]
+        running = asyncio.create_task(gateway.chat(stream=True))
+        await until(lambda: len(worker.requests) == 1)
+        name = f"/workers/127.0.0.1:{worker.port}"
+        assert (await gateway.delete(name)).json["state"] == "draining"
+        assert (await gateway.chat()).status == 503
+        back = await gateway.post("/workers", {"url": worker.url})
+        assert (back.status, back.json["state"], back.json["in_flight"]) == (200, "ready", 1)
+        assert (await gateway.delete(name)).json["state"] == "draining"
+        assert (await gateway.post("/workers", {"url": worker.url})).json["state"] == "ready"
+        assert (await gateway.chat()).status == 200
+        assert len((await running).events) == 10
+        assert gateway.state_of(worker) is WorkerState.READY
+
+
+async def test_one_that_went_away_while_it_drained_comes_back_cold() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body("long " * 200, stream=True)))
+            await until(lambda: gateway.in_flight() == 1)
+            await gateway.delete(f"/workers/127.0.0.1:{worker.port}")
+            worker.admin["/health"] = lambda request: json_answer({}, 503)
+            member = gateway.gateway.workers.find(worker.url)
+            await until(lambda: not member.pulse.up)
+            del worker.admin["/health"]
+            checks = len(worker.admin_requests)
+            await until(lambda: len(worker.admin_requests) > checks + 2)
+            assert gateway.state_of(worker) is WorkerState.DRAINING
+            back = await gateway.post("/workers", {"url": worker.url})
+            assert (back.json["state"], back.json["blocks_mirrored"]) == ("down", 3)
+            await until(lambda: gateway.state_of(worker) is WorkerState.READY)
+            row = (await gateway.get("/workers")).json["workers"][0]
+            assert row["blocks_mirrored"] == 0
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
