@@ -133,8 +133,8 @@ class KvCost:
         factors: Iterable[float] = map(weights.__getitem__, requests)
         if len(weights) == 1:
             factors = repeat(weights[requests[0]])
-        # (waiting + (prompt - cached) x weight) / speed, in calls that need no Python frame: for 256
-        # candidates a loop takes twice as long.
+        # (waiting + (prompt - cached) x weight) / speed. For 256 candidates a loop takes twice as
+        # long, for eight as long.
         own = map(sub, repeat(prompt_tokens), cached)
         costs = list(map(truediv, map(add, waiting, map(mul, own, factors)), speeds))
         shares = candidates.kv_share_used

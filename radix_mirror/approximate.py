@@ -18,8 +18,7 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
     answered: bool  # by then the worker had computed them
 
 
-@dataclass(slots=True, eq=False)
-class Visit:
+class Visit(msgspec.Struct, eq=False):
     """One prompt's pass through one worker."""
 
     bit: int
@@ -30,8 +29,7 @@ class Visit:
     earlier: tuple[Earlier, ...] = ()  # deepest first
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
+class _Run(msgspec.Struct, eq=False):
     """Consecutive blocks that every visit so far has used together; never empty."""
 
     start: int  # depth of its first block
@@ -82,11 +80,8 @@ class ApproximateBlocks:
         self._masks = masks
         self._ttl_s = ttl_s
         self._workers: dict[int, _Worker] = {}
-        self._total = 0
-        self._next_expiry = float("inf")  # never later than the true one
-
-    def __len__(self) -> int:
-        return self._total
+        self.total = 0  # blocks, each as often as workers are believed to hold it
+        self.next_expiry = float("inf")  # never later than the true one
 
     def add_worker(self, bit: int, capacity_blocks: int | None) -> None:
         """None: nothing is known of its capacity, the other two bounds hold."""
@@ -112,9 +107,9 @@ class ApproximateBlocks:
             worker.runs[run] = None
             worker.run_of.update(dict.fromkeys(fresh, run))
             self._masks.add(bit, fresh)
-            self._total += len(fresh)
+            self.total += len(fresh)
         visit.earlier = _take_over(worker, last, visit)
-        self._next_expiry = min(self._next_expiry, now + self._ttl_s)
+        self.next_expiry = min(self.next_expiry, now + self._ttl_s)
         if worker.capacity_blocks is not None:
             self._evict(bit, worker, len(worker.run_of) - worker.capacity_blocks)
         return visit
@@ -149,19 +144,19 @@ class ApproximateBlocks:
 
     def expire(self, now: float) -> None:
         """Drop what was not used for `ttl_s`; O(1) unless something may be due."""
-        if now < self._next_expiry:
+        if now < self.next_expiry:
             return
         for bit, worker in self._workers.items():
             self._evict_older(bit, worker, now - self._ttl_s, inclusive=True)
         oldest = (worker.oldest().visit.at for worker in self._workers.values() if worker.runs)
-        self._next_expiry = min(oldest, default=float("inf")) + self._ttl_s
+        self.next_expiry = min(oldest, default=float("inf")) + self._ttl_s
 
     def purge(self, bit: int) -> None:
         """Forget the worker."""
         worker = self._workers.pop(bit, None)
         if worker:
             self._masks.drop(bit, worker.run_of)
-            self._total -= len(worker.run_of)
+            self.total -= len(worker.run_of)
 
     def clear(self) -> None:
         """Nothing is believed any more of the workers, which all stay."""
@@ -171,13 +166,13 @@ class ApproximateBlocks:
 
     def check(self) -> None:
         """Assert that bounds hold, times rise, runs are whole and masks agree. O(blocks)."""
-        assert self._total == sum(len(worker.run_of) for worker in self._workers.values())
+        assert self.total == sum(len(worker.run_of) for worker in self._workers.values())
         for bit, worker in self._workers.items():
             times = [run.visit.at for run in worker.runs]
             assert times == sorted(times)
             held = len(worker.run_of)
             assert worker.capacity_blocks is None or held <= worker.capacity_blocks
-            assert not times or self._next_expiry <= times[0] + self._ttl_s
+            assert not times or self.next_expiry <= times[0] + self._ttl_s
             assert held == sum(len(run.ids) for run in worker.runs)
             seen: set[_Run] = set()
             for run in worker.runs:
@@ -192,13 +187,13 @@ class ApproximateBlocks:
 
     def shrink(self, blocks: int) -> None:
         """So many leave, or all there are: of all workers the least recently used."""
-        left = max(0, self._total - blocks)
-        while self._total > left:
+        left = max(0, self.total - blocks)
+        while self.total > left:
             bit, worker = min(
                 ((bit, worker) for bit, worker in self._workers.items() if worker.runs),
                 key=lambda item: item[1].oldest().visit.at,
             )
-            self._evict(bit, worker, min(self._total - left, len(worker.oldest().ids)))
+            self._evict(bit, worker, min(self.total - left, len(worker.oldest().ids)))
 
     def _evict_older(
         self, bit: int, worker: _Worker, at: float, *, inclusive: bool = False
@@ -229,7 +224,7 @@ class ApproximateBlocks:
         for block in ids:
             del worker.run_of[block]
         self._masks.drop(bit, ids)
-        self._total -= len(ids)
+        self.total -= len(ids)
 
 
 def _run_up_to(worker: _Worker, block: int, end: int) -> _Run:

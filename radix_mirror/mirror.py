@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from radixgate.clock import Clock
 from radixgate.proto.kv_events import KvEvent, Tier
@@ -45,7 +46,6 @@ class RadixMirror:
         config = config or MirrorConfig()
         self._clock = clock
         self._workers: dict[str, _Worker] = {}
-        self._names: dict[int, str] = {}  # bit -> worker id
         self._all = 0  # the bits of all workers
         self._incarnation = 0
         self.generation = 0  # differs when a worker has come or gone: places may be others'
@@ -58,9 +58,13 @@ class RadixMirror:
         tables = self._reported.tables
         self._device = tables[Tier.DEVICE].lookup
         elsewhere: list[BlockMasks | Claims] = [*tables[1:], self._claims, self._believed]
-        self._others = [(table.entries, table.lookup) for table in elsewhere]
-        # All empty: nothing is reported or claimed.
-        self._told = [*(table.entries for table in tables), self._claims.entries]
+        self._others = [table.lookup for table in elsewhere]
+        self._entries = [table.entries for table in elsewhere]
+        self._stored = [table.entries for table in tables]
+        self._told = [*self._stored, self._claims.entries]  # all empty: nothing reported or claimed
+        # Counted for the budget whenever something comes.
+        self._counted = self._claims.entries, self._deadlines.entries, self._pieces.entries
+        self._due = math.inf  # before that nothing has to leave
         # The last prompt looked for, and who holds some of it otherwise than stored on its device.
         self._looked: tuple[Sequence[int], int] = ((), 0)
         self._budget_bytes = config.mirror_budget_bytes
@@ -84,7 +88,6 @@ class RadixMirror:
         self.generation += 1
         self._pieces.touch_all(bit)
         self._workers[worker_id] = _Worker(bit, self._incarnation, reports_kv, WorkerReports(bit))
-        self._names[bit] = worker_id
         self._all |= bit
         if not reports_kv:
             self._approximate.add_worker(bit, capacity_blocks)
@@ -98,7 +101,6 @@ class RadixMirror:
         self._claims.purge(worker.bit)
         self._approximate.purge(worker.bit)
         self.generation += 1
-        del self._names[worker.bit]
         self._all ^= worker.bit
 
     def incarnation(self, worker_id: str) -> int | None:
@@ -117,7 +119,8 @@ class RadixMirror:
 
         O(blocks until the last falls off): 512 on 256 workers 60 us, or 6 where none reports.
         """
-        self._expire()
+        if (now := self._clock.now()) >= self._due:
+            self._expire(now)
         depths = [0] * self._all.bit_length()
         if any(self._told):
             leaning = self._pieces.fill(depths, self._tables(), self._all, ids)
@@ -129,8 +132,8 @@ class RadixMirror:
 
     def depths(self, ids: Sequence[int]) -> dict[str, int]:
         """`column` by name; a worker with none is left out."""
-        names = self._names
-        return {names[1 << at]: depth for at, depth in enumerate(self.column(ids)) if depth}
+        depths = self.column(ids)
+        return {name: depths[at] for name in self._workers if depths[at := self.place(name)]}
 
     def confirmed_depth(self, worker_id: str, ids: Sequence[int]) -> int:
         """Of its depth, what this worker has reported as stored. O(depth); 0 of an unknown one."""
@@ -187,16 +190,17 @@ class RadixMirror:
         if worker is None:
             return None
         now = self._clock.now()
-        if self._deadlines.expire(now):
+        if now >= self._due and self._expire(now):
             held = 0  # some of it may have been a claim that is over
-        self._approximate.expire(now)
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)
+            self._due = min(self._due, self._approximate.next_expiry)
             if visit.known < len(ids):
                 self._keep_to_budget()
             return Placement(worker_id, Visiting(self._approximate, visit))
         claim = self._claim(worker, ids, held)
         self._deadlines.set(claim, now + keep_s)
+        self._due = min(self._due, now + keep_s)
         self._keep_to_budget()
         return Placement(worker_id, Claimed(self._claims, claim))
 
@@ -233,7 +237,7 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         if worker is None:
             return WorkerBlocks(dict.fromkeys(Tier, 0), 0, 0, 0, None, False, 0)
-        self._expire()
+        self._expire(self._clock.now())
         reports = worker.reports
         return WorkerBlocks(
             stored={tier: reports.counts[tier] for tier in Tier},
@@ -247,14 +251,10 @@ class RadixMirror:
 
     def weight(self) -> MirrorWeight:
         """What it holds, and how many bytes that takes. O(1)."""
-        return MirrorWeight(
-            len(self._reported),
-            len(self._claims),
-            len(self._deadlines),
-            len(self._approximate),
-            len(self._pieces),
-            self._pieces.path_bytes,
-        )
+        reported, believed = sum(map(len, self._stored)), self._approximate.total
+        claimed, claims, remembered = map(len, self._counted)
+        paths = self._pieces.paths.bytes
+        return MirrorWeight(reported, claimed, claims, believed, remembered, paths)
 
     def _keep_to_budget(self) -> None:
         """Earlier walks leave first, then the oldest beliefs and the nearest deadlines."""
@@ -274,23 +274,23 @@ class RadixMirror:
         self._claims.check()
         self._approximate.check()
         bits = 0
-        for worker_id, worker in self._workers.items():
-            assert self._names[worker.bit] == worker_id
+        for worker in self._workers.values():
             assert not bits & worker.bit
             bits |= worker.bit
             self._reported.check(worker.reports)
-            believed = len(self._believed.holding(worker.bit))
-            assert believed == self._approximate.count(worker.bit)
+            assert len(self._believed.holding(worker.bit)) == self._approximate.count(worker.bit)
         assert bits == self._all
 
-    def _expire(self) -> None:
-        now = self._clock.now()
-        self._deadlines.expire(now)
+    def _expire(self, now: float) -> bool:
+        """What is due leaves; whether a claim was among it."""
+        changed = self._deadlines.expire(now)
         self._approximate.expire(now)
+        self._due = min(self._deadlines.soonest, self._approximate.next_expiry)
+        return changed
 
     def _tables(self) -> list[Lookup]:
         """Where a block may be held; an empty table is not asked. The device comes first."""
-        return [self._device, *[lookup for entries, lookup in self._others if entries]]
+        return [self._device, *compress(self._others, self._entries)]
 
     def _claim(self, worker: _Worker, ids: Sequence[int], held: int) -> Claim:
         """What it holds is stored on its device if the last look has found nothing elsewhere."""

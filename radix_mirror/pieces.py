@@ -1,6 +1,6 @@
 """What earlier walks found, in pieces of a prompt: who holds a piece, and where others fell off."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 
 from radixgate.radix_mirror.paths import Paths
@@ -38,16 +38,16 @@ class Pieces:
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
         self._stretch_of: dict[int, _Stretch] = {}  # by any block
-        self._paths = Paths()
+        self.paths = Paths()
 
     def __len__(self) -> int:
         """Blocks of all pieces."""
         return len(self._stretch_of)
 
     @property
-    def path_bytes(self) -> int:
-        """What is kept of where walks left the workers."""
-        return self._paths.bytes
+    def entries(self) -> Sized:
+        """The blocks of all pieces, to be counted without a Python frame."""
+        return self._stretch_of
 
     def fill(self, depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
         """As `walk.fill`; O(pieces) where earlier walks went, and O(blocks) of what has changed.
@@ -57,7 +57,7 @@ class Pieces:
         size, known = self._size, self._pieces
         if len(ids) < _SHORT * size:
             return fill(depths, tables, alive, ids)
-        self._paths.begin()
+        self.paths.begin()
         leaning = 0
         pieces: list[Piece] = []
         for last in ids[size - 1 :: size]:
@@ -65,7 +65,7 @@ class Pieces:
                 break
             pieces.append(piece)
         if pieces:
-            path = self._paths.walk(pieces, depths, tables, alive)
+            path = self.paths.walk(pieces, depths, tables, alive)
             leaning, alive = path.leaning, path.through
         for start in range(len(pieces) * size, len(ids) - size + 1, size):
             if not alive:
@@ -77,7 +77,7 @@ class Pieces:
                     return leaning | enter_all(depths, found, start + size)
                 piece = self._remember(part, start)
                 piece.learn(alive, found)
-            through = piece.walk(depths, tables, alive, self._paths.walk_number)
+            through = piece.walk(depths, tables, alive, self.paths.walk_number)
             leaning |= piece.leaning & alive
             alive = through
         start = len(ids) // size * size
@@ -131,7 +131,7 @@ class Pieces:
         self._pieces.clear()
         self._stretches.clear()
         self._stretch_of.clear()
-        self._paths.clear()
+        self.paths.clear()
 
     def check(self, tables: Sequence[Lookup], workers: int) -> None:
         """Assert that a piece is right about all it knows something of. O(blocks x workers)."""
@@ -148,7 +148,7 @@ class Pieces:
         assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
 
     def _remember(self, ids: Sequence[int], start: int) -> Piece:
-        walk = self._paths.walk_number
+        walk = self.paths.walk_number
         piece = Piece(ids, start, walk, walk)
         first = ids[0]
         stretch = self._stretches.get(first)

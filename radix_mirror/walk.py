@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import NamedTuple
+
+import msgspec
 
 Lookup = Callable[[int, int], int]  # block id, and the mask if it is not known -> mask of workers
 # More workers than so many that fall at once are a crowd, and kept as one mask.
@@ -11,8 +12,8 @@ CROWD = 4
 Depths = list[int]  # by a worker's place, which is that of its bit in a mask
 
 
-class FallOffs(NamedTuple):
-    """Where workers fell off on a walk."""
+class FallOffs(msgspec.Struct, frozen=True):
+    """Where workers fell off on a walk. A Struct: one is made for every request."""
 
     falls: Sequence[tuple[int, int]]  # masks of workers, and the depth at which they fell
     left: int  # those that did not
