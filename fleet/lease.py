@@ -70,6 +70,8 @@ class Lease:
         # Rises from lease to lease; the worker tells up to which it has seen them.
         self.number = record.own.enter(uncached)
         record.tokens_in_flight += tokens
+        if placement is None:
+            record.shared.unplaced()
 
     @property
     def predicted_cached_tokens(self) -> int:
@@ -87,7 +89,9 @@ class Lease:
         record.counts.uncached[record.place] -= record.own.leave(self.number, self._uncached_tokens)
         self._uncached_tokens = None
         if self._placement is not None:
-            self._record.shared.mirror.answered(self._placement)
+            record.shared.mirror.answered(self._placement)
+        else:
+            record.shared.unplaced()
 
     def close(self, outcome: Outcome, cached_tokens: int | None = None) -> None:
         """The attempt ended. `cached_tokens` as the reply told; None: it did not. Idempotent."""
@@ -101,7 +105,9 @@ class Lease:
             self._uncached_tokens = None
         counts.requests[place] -= 1
         record.tokens_in_flight -= self.stake.prompt_tokens
-        if self._placement is not None:
+        if self._placement is None:
+            record.shared.unplaced()
+        else:
             mirror = record.shared.mirror
             left_early = outcome is _ABORTED and uncached is not None
             if left_early or outcome in _NEVER_COMPUTED:

@@ -114,7 +114,8 @@ class Siblings:
         self._call()
 
     def moved(self) -> None:
-        """Of our prompts a worker has computed one, or as it reports, a part."""
+        """Of our prompts a worker has computed one, or as it reports, a part; or one that is placed
+        nowhere has come or gone."""
         self._call()
 
     def _flush_last(self) -> None:
@@ -199,7 +200,7 @@ class Siblings:
     def _make_shared(self, key: MirrorKey, clock: Clock, config: MirrorConfig) -> SharedMirror:
         mirror, prompts = ToldMirror(key, self, clock, config), ToldPrompts(key, self)
         self._shared[key] = mirror, prompts
-        return SharedMirror(key, mirror, prompts)
+        return SharedMirror(key, mirror, prompts, self.moved)
 
 
 class ToldMirror(RadixMirror):

@@ -1,5 +1,6 @@
 """One worker's page in the fleet's books."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from radixgate.clock import Clock
@@ -34,6 +35,8 @@ class SharedMirror:
     key: MirrorKey
     mirror: RadixMirror
     recent: RecentPrompts
+    # Called at each change of a lease that the mirror does not hear of, having no whole block.
+    unplaced: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, key: MirrorKey, clock: Clock, config: MirrorConfig) -> "SharedMirror":

@@ -4,6 +4,8 @@ import gc
 import weakref
 from dataclasses import replace
 
+from msgspec import structs
+
 from books import IDLE, KEY, ask
 from clocks import FakeClock
 from radixgate.fleet.fleet import Outcome
@@ -23,6 +25,20 @@ def test_a_lease_counts_at_the_sibling_from_its_opening_to_its_end() -> None:
     lease.close(Outcome.OK)
     pair.tell()
     assert pair.two.counts("a") == pair.one.counts("a") == (0, 0, 0)
+
+
+def test_a_prompt_shorter_than_a_block_is_news_too() -> None:
+    pair = Pair()
+    lease = pair.one.fleet.lease(structs.replace(ask("x" * 5), blocks={}), ["b"])
+    pair.tell()
+    assert pair.two.counts("a") == (1, 5, 5)
+    lease.first_output()
+    pair.tell()
+    assert pair.two.counts("a") == (1, 5, 0)
+    lease.close(Outcome.OK)
+    pair.tell()
+    assert pair.two.counts("a") == (0, 0, 0)
+    assert pair.one.calls == 3
 
 
 def test_nothing_is_kept_of_a_worker_that_has_left() -> None:
