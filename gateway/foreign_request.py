@@ -17,7 +17,9 @@ from radixgate.errors import RequestError
 from radixgate.proto.fields import as_token_ids
 from radixgate.proto.routing_text import MESSAGE_END, message_pieces
 
-_AtLeastOne = Annotated[int, Meta(ge=1)]
+# Some clients know one kind of number, and 2.0 is 2 to an engine too.
+_AtLeastOne = Annotated[int, Meta(ge=1)] | Annotated[float, Meta(ge=1, multiple_of=1)]
+_Count = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0, multiple_of=1)]
 _NotNegative = Annotated[float, Meta(ge=0.0)]
 _Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 _PositiveShare = Annotated[float, Meta(gt=0.0, le=1.0)]
@@ -52,7 +54,7 @@ class _Sampling(msgspec.Struct, frozen=True):
     top_p: _PositiveShare | None = None
     min_p: _Share | None = None
     n: _AtLeastOne | None = None
-    max_new_tokens: Annotated[int, Meta(ge=0)] | None = None
+    max_new_tokens: _Count | None = None
 
 
 class _OpenAi(_Common, frozen=True):
@@ -60,8 +62,6 @@ class _OpenAi(_Common, frozen=True):
     top_p: _PositiveShare | None = None
     min_p: _Share | None = None
     n: _AtLeastOne | None = None
-    max_tokens: _AtLeastOne | None = None
-    max_completion_tokens: _AtLeastOne | None = None
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -70,13 +70,20 @@ class _Message(msgspec.Struct, frozen=True):
     tool_calls: Raw = Raw(b"")
 
 
+_Messages = Annotated[list[_Message], Meta(min_length=1)]
+
+
 class _Chat(_OpenAi, frozen=True, kw_only=True):
-    messages: Annotated[list[_Message], Meta(min_length=1)]
+    messages: _Messages
+    max_tokens: _AtLeastOne | None = None
+    max_completion_tokens: _AtLeastOne | None = None
     tools: list[Raw] | None = None
 
 
 class _Completion(_OpenAi, frozen=True, kw_only=True):
-    prompt: str | list[object]
+    prompt: str | list[object] | None = None
+    prompt_embeds: Raw = Raw(b"null")
+    max_tokens: _Count | None = None  # 0: the prompt is scored
 
 
 class _Native(_Common, frozen=True):
@@ -87,11 +94,13 @@ class _Native(_Common, frozen=True):
 
 
 class _Embeddings(_Common, frozen=True, kw_only=True):
-    input: str | list[object]
+    input: str | list[object] | None = None
+    text: str | list[object] | None = None  # as SGLang calls it where it classifies
+    messages: _Messages | None = None
 
 
 class _Rerank(_Common, frozen=True, kw_only=True):
-    query: str
+    query: str | dict[str, Raw]
 
 
 class _Response(_OpenAi, frozen=True, kw_only=True):
@@ -116,14 +125,16 @@ def read_foreign(path: bytes, body: bytes) -> ForeignRequest:
 def _read_chat(body: bytes) -> ForeignRequest:
     read = _decode_chat(body)
     pieces = [] if read.tools is None else [*map(bytes, read.tools), MESSAGE_END]
-    for one in read.messages:
-        pieces += message_pieces(one.role, one.content, bytes(one.tool_calls))
-    return _request(read, b"".join(pieces))
+    return _request(read, b"".join(pieces + _pieces_of(read.messages)))
 
 
 def _read_completion(body: bytes) -> ForeignRequest:
     read = _decode_completion(body)
-    return _request(read, _prompt_bytes(read.prompt, "prompt"))
+    if read.prompt is not None:
+        return _request(read, _prompt_bytes(read.prompt, "prompt"))
+    if bytes(read.prompt_embeds) == b"null":
+        raise RequestError("prompt: is required", param="prompt")
+    return _request(read, b"")
 
 
 def _read_native(body: bytes) -> ForeignRequest:
@@ -140,12 +151,20 @@ def _read_native(body: bytes) -> ForeignRequest:
 
 def _read_embeddings(body: bytes) -> ForeignRequest:
     read = _decode_embeddings(body)
-    return _request(read, _prompt_bytes(read.input, "input"))
+    if read.messages is not None:
+        return _request(read, b"".join(_pieces_of(read.messages)))
+    where, given = ("input", read.input) if read.text is None else ("text", read.text)
+    if given is None:
+        raise RequestError("input: is required", param="input")
+    if isinstance(given, list) and given and all(isinstance(item, dict) for item in given):
+        return _request(read, msgspec.json.encode(given[0]))
+    return _request(read, _prompt_bytes(given, where))
 
 
 def _read_rerank(body: bytes) -> ForeignRequest:
     read = _decode_rerank(body)
-    return _request(read, _prompt_bytes(read.query, "query"))
+    query = read.query
+    return _request(read, query.encode() if isinstance(query, str) else msgspec.json.encode(query))
 
 
 def _read_response(body: bytes) -> ForeignRequest:
@@ -196,6 +215,13 @@ def _request(read: _Common, prompt: bytes, session: str | None = None) -> Foreig
     )
 
 
+def _pieces_of(messages: Sequence[_Message]) -> list[bytes]:
+    pieces: list[bytes] = []
+    for one in messages:
+        pieces += message_pieces(one.role, one.content, bytes(one.tool_calls))
+    return pieces
+
+
 def _prompt_bytes(prompt: str | Sequence[object], where: str) -> bytes:
     """A text, token ids, or an array of either; of an array the first decides the route."""
     if isinstance(prompt, str):
@@ -227,7 +253,7 @@ def _refusal(said: str) -> RequestError:
     missing = _MISSING.fullmatch(what)
     if missing:
         where, what = f"{where}.{missing[1]}".lstrip("."), "is required"
-    what = what.replace("`", "")
+    what = what.replace("`float` that's a multiple of 1.0", "a whole number").replace("`", "")
     return RequestError(f"{where or 'body'}: {what}", param=where or "body")
 
 

@@ -55,6 +55,10 @@ HI = [{"role": "user", "content": "hi"}]
         pytest.param(COMPLETION, {"prompt": [1, -2]}, "prompt[1]", id="prompt-no-token"),
         pytest.param(EMBED, {}, "input", id="nothing-to-embed"),
         pytest.param(EMBED, {"input": []}, "input", id="empty-array-to-embed"),
+        pytest.param(EMBED, {"messages": []}, "messages", id="no-messages-to-embed"),
+        pytest.param(EMBED, {"input": [{"text": "a"}, "b"]}, "input[0]", id="mixed-to-embed"),
+        pytest.param(COMPLETION, {"prompt": None}, "prompt", id="prompt-null"),
+        pytest.param(COMPLETION, {"prompt": "a", "max_tokens": -1}, "max_tokens", id="minus-1"),
         pytest.param(RERANK, {"documents": ["a"]}, "query", id="no-query"),
         pytest.param(RESPONSE, {"input": 5}, "input", id="input-number"),
         pytest.param(RESPONSE, {"input": "a", "top_p": 2}, "top_p", id="response-top-p"),
@@ -89,6 +93,15 @@ def test_what_no_engine_can_answer_is_refused_by_name(
             CHAT, {"messages": HI, "response_format": {"type": "json_object"}}, id="format"
         ),
         pytest.param(CHAT, {"messages": HI, "top_p": 1, "max_tokens": 1}, id="whole-numbers"),
+        pytest.param(CHAT, {"messages": HI, "max_tokens": 2.0, "n": 1.0}, id="numbers-of-one-kind"),
+        pytest.param(COMPLETION, {"prompt": "a", "echo": True, "max_tokens": 0}, id="scored-only"),
+        pytest.param(COMPLETION, {"prompt_embeds": "AAAA"}, id="prompt-embedded"),
+        pytest.param(COMPLETION, {"prompt": None, "prompt_embeds": ["AA"]}, id="null-for-a-prompt"),
+        pytest.param(EMBED, {"messages": HI}, id="messages-to-embed"),
+        pytest.param(EMBED, {"text": "a"}, id="text-to-embed"),
+        pytest.param(EMBED, {"input": [{"text": "a", "image": "b"}]}, id="objects-to-embed"),
+        pytest.param(RERANK, {"query": {"content": [HI]}, "documents": []}, id="query-of-parts"),
+        pytest.param(NATIVE, {"text": "a", "sampling_params": {"max_new_tokens": 8.0}}, id="8.0"),
         pytest.param(NATIVE, {"text": "a", "lora_path": "x", "custom_params": {}}, id="extensions"),
         pytest.param(NATIVE, {"input_embeds": [[0.1]]}, id="embeddings"),
         pytest.param(NATIVE, {"text": ["a"], "sampling_params": [{}]}, id="params-a-prompt"),
@@ -112,6 +125,9 @@ def turns(*texts: str) -> list[dict[str, object]]:
         pytest.param(COMPLETION, {"prompt": ["ab"]}, {"prompt": ["abc"]}, id="texts"),
         pytest.param(COMPLETION, {"prompt": [[1, 2]]}, {"prompt": [[1, 2, 3]]}, id="ids-in-array"),
         pytest.param(EMBED, {"input": "ab"}, {"input": "abc"}, id="embedded-text"),
+        pytest.param(
+            EMBED, {"messages": turns("a")}, {"messages": turns("a", "b")}, id="embedded-messages"
+        ),
         pytest.param(
             RESPONSE, {"input": turns("a")}, {"input": turns("a", "b", "c")}, id="response-items"
         ),
