@@ -13,11 +13,13 @@ from radixgate.proto import openai_logprobs, sse
 from radixgate.proto.fields import Fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
+from radixgate.proto.openai_logprobs import Offsets
 from radixgate.proto.usage import UsageSum
 
 _json = msgspec.json.Encoder().encode
 _FINISH = {pb.Finish.STOP: "stop", pb.Finish.LENGTH: "length", pb.Finish.ABORT: "abort"}
 TokenBytes = Callable[[int], bytes]
+Entries = Sequence[pb.TokenLogprobs]
 Echo = Callable[[TokenBytes], str]  # a prompt's text
 
 
@@ -41,7 +43,9 @@ class AnswerForm(Protocol):
         """The members that carry the whole text of a choice."""
         ...
 
-    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object: ...
+    def logprobs(self, entries: Entries, token_bytes: TokenBytes, offsets: Offsets) -> object:
+        """`offsets`: of the choice, for where its tokens begin."""
+        ...
 
 
 class _Chat:
@@ -63,7 +67,7 @@ class _Chat:
     def whole(self, text: str) -> dict[str, object]:
         return {"message": {"role": "assistant", "content": text}}
 
-    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object:
+    def logprobs(self, entries: Entries, token_bytes: TokenBytes, offsets: Offsets) -> object:
         return openai_logprobs.chat(entries, token_bytes)
 
 
@@ -82,8 +86,8 @@ class _Completion:
     def whole(self, text: str) -> dict[str, object]:
         return {"text": text}
 
-    def logprobs(self, entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> object:
-        return openai_logprobs.completion(entries, token_bytes)
+    def logprobs(self, entries: Entries, token_bytes: TokenBytes, offsets: Offsets) -> object:
+        return openai_logprobs.completion(entries, token_bytes, offsets)
 
 
 chat: AnswerForm = _Chat()
@@ -119,6 +123,7 @@ class _Held:
     before: bytes  # of the next event, all that stands before its text
     begun: bool = False
     logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
+    offsets: Offsets | None = None  # None: no token has been told of yet
 
 
 class _Stream:
@@ -202,7 +207,8 @@ class _Stream:
         if not held.logprobs:
             return b"null"
         entries, held.logprobs = held.logprobs, []
-        return _json(self._form.logprobs(entries, self._token_bytes))
+        held.offsets = held.offsets or Offsets()
+        return _json(self._form.logprobs(entries, self._token_bytes, held.offsets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +289,7 @@ class _Whole:
             text = self._echoes[prompt](token_bytes) + text
             # They come with a prompt's first choice and hold for all.
             entries = [*self._collected[prompt * self._choices].input_logprobs, *entries]
-        logprobs = self._form.logprobs(entries, token_bytes) if entries else None
+        logprobs = self._form.logprobs(entries, token_bytes, Offsets()) if entries else None
         return {
             "index": index,
             **self._form.whole(text),

@@ -1,10 +1,27 @@
 """Log probabilities in the shapes of the two OpenAI APIs."""
 
+import codecs
 from collections.abc import Callable, Sequence
 
 from radixgate.proto.generated import worker_pb2 as pb
 
 TokenBytes = Callable[[int], bytes]
+
+
+class Offsets:
+    """Where the tokens of a choice begin in its text, in characters: in a stream as in a whole."""
+
+    __slots__ = ("_at", "_decoder")
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def next(self, raw: bytes) -> int:
+        """Of the token with these bytes; one inside a character begins where that does."""
+        at = self._at
+        self._at += len(self._decoder.decode(raw))
+        return at
 
 
 def chat(entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> dict[str, object]:
@@ -22,15 +39,13 @@ def chat(entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> dict[s
     }
 
 
-def completion(entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> dict[str, object]:
-    """Parallel arrays, one element a token; offsets in characters from the first entry."""
-    tokens = [_text(token_bytes(entry.token_id)) for entry in entries]
-    offsets, offset = [], 0
-    for token in tokens:
-        offsets.append(offset)
-        offset += len(token)
+def completion(
+    entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes, offsets: Offsets
+) -> dict[str, object]:
+    """Parallel arrays, one element a token. `offsets`: of the choice, which go on here."""
+    tokens = [token_bytes(entry.token_id) for entry in entries]
     return {
-        "tokens": tokens,
+        "tokens": list(map(_text, tokens)),
         # An echoed prompt's first token has none.
         "token_logprobs": [
             entry.logprob if entry.HasField("logprob") else None for entry in entries
@@ -41,7 +56,7 @@ def completion(entries: Sequence[pb.TokenLogprobs], token_bytes: TokenBytes) -> 
             else None
             for entry in entries
         ],
-        "text_offset": offsets,
+        "text_offset": list(map(offsets.next, tokens)),
     }
 
 

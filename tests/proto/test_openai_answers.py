@@ -144,6 +144,25 @@ def test_logprobs_of_a_text_completion_are_parallel_arrays() -> None:
     }
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_offsets_count_characters_from_the_first_token_of_the_choice_on(stream: bool) -> None:
+    request = parse_completion({"prompt": "a", "logprobs": 1, "stream": stream, "n": 2})
+    items = [
+        with_logprobs("a", 97),
+        with_logprobs("", 0xC3),
+        with_logprobs("é", 0xA9),
+        with_logprobs("b", 98, 99, finish="stop"),
+        with_logprobs("z", 122, finish="stop"),
+    ]
+    items[-1].choice = 1
+    answer = play(request, items)
+    whole = events(answer) if stream else [json.loads(answer)]
+    offsets: dict[int, list[int]] = {0: [], 1: []}
+    for choice in (choice for event in whole for choice in event["choices"]):
+        offsets[choice["index"]] += choice["logprobs"]["text_offset"]
+    assert offsets == {0: [0, 1, 1, 2, 3], 1: [0]}
+
+
 def test_usage_says_what_was_cached_unless_told_not_to() -> None:
     for report in (True, False):
         for stream in (True, False):
