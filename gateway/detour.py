@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from radixgate.gateway.admission import Admission
 from radixgate.gateway.attempt import Attempt, Downstream
-from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.request_head import RequestHead
 
@@ -17,8 +17,7 @@ class Diversion(Protocol):
         head: RequestHead,
         body: bytes,
         downstream: Downstream,
-        caller: Caller,
-        arrived_at: float | None,
+        admission: Admission,
     ) -> Attempt:
         """As `Forwarder.generate`; `core` is what the forwarder would go by."""
         ...

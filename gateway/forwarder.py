@@ -1,7 +1,8 @@
 """What stands behind the front door, and makes an exchange of each request."""
 
+from radixgate.gateway.admission import OPEN, Admission
 from radixgate.gateway.attempt import Attempt, Downstream
-from radixgate.gateway.caller import ANYONE, Caller
+from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.detour import Detour
 from radixgate.gateway.exchange import Exchange
@@ -21,24 +22,23 @@ class Forwarder:
         head: RequestHead,
         body: bytes,
         downstream: Downstream,
-        caller: Caller = ANYONE,
-        arrived_at: float | None = None,
+        admission: Admission = OPEN,
     ) -> Attempt:
-        """Begin to answer; callbacks may come before this returns. `arrived_at`: None for now."""
+        """Begin to answer; callbacks may come before this returns."""
         diversion = self._detour.by
         if diversion is not None:
-            return diversion.generate(self._core, head, body, downstream, caller, arrived_at)
-        exchange = Exchange(self._core, head, body, downstream, caller)
-        exchange.begin(arrived_at)
+            return diversion.generate(self._core, head, body, downstream, admission)
+        core = self._core
+        request_id = head.request_id or core.request_ids.make()
+        tells_worker = admission.caller.admin
+        answer = ClientAnswer(core, downstream, request_id, tells_worker=tells_worker)
+        exchange = Exchange(core, answer)
+        exchange.begin(head, body, admission)
         return exchange
 
-    def told(
-        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float | None = None
-    ) -> Downstream:
+    def told(self, head: RequestHead, client: Downstream, admission: Admission) -> Downstream:
         """The client, for the answer to a request that is not begun here."""
         return client
 
-    def left(
-        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float
-    ) -> None:
+    def left(self, head: RequestHead, client: Downstream, admission: Admission) -> None:
         """The client of a request that was never begun has gone."""

@@ -6,6 +6,7 @@ from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
 from radixgate.gateway.aborted_answer import end_unbegun
+from radixgate.gateway.admission import Admission
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
@@ -72,13 +73,13 @@ class Refusal:
 
 
 REFUSED = Refusal()
-_STRANGER = Caller()
+_STRANGER = Admission(Caller())
 
 
 class Gatekeeper:
     """Lets requests with a known key through, as many as may; the others cost no worker anything.
 
-    The `Desk` of the passages. Without limits a request has no passage.
+    The `Gate` of those that are begun, and the `Desk` of those that must wait for a place.
     """
 
     def __init__(self, forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits) -> None:
@@ -99,60 +100,55 @@ class Gatekeeper:
             told = self._forwarder.told(head, downstream, _STRANGER)
             self._refuse(head, error, told, FinalOutcome.CLIENT_ERROR)
             return REFUSED
-        if self._line is None and self._rates is None:
-            return self._forwarder.generate(head, body, downstream, caller)
-        passage = Passage(self, head, body, downstream, caller)
+        line, charged = self._line, 0.0
+        arrived_at = self._core.clock.now()
+        placed = line is None or line.enter()
         try:
-            self._admit(passage)
+            # Before the rates: a request that finds no room is not charged for.
+            if line is not None and not placed:
+                line.check_room()
+            if self._rates is not None:
+                charged = self._rates.take(caller.tenant, len(body), arrived_at)
         except TooManyRequests as error:
-            told = self._forwarder.told(head, downstream, caller)
+            if line is not None and placed:
+                line.leave()
+            told = self._forwarder.told(head, downstream, Admission(caller))
             self._refuse(head, error, told, FinalOutcome.REJECTED)
             return REFUSED
+        admission = Admission(caller, arrived_at, self, charged)
+        if line is None or placed:
+            return self._forwarder.generate(head, body, downstream, admission)
+        passage = Passage(self, head, body, downstream, admission)
+        passage.priority = _priority(passage)
+        core = self._core
+        passage.wait(line, core.deadlines, core.held, arrived_at + self._queue_timeout_s)
         return passage
 
-    def _admit(self, passage: Passage) -> None:
-        line, rates, tenant = self._line, self._rates, passage.caller.tenant
-        # Before the rates: a request that finds no room is not charged for.
-        must_wait = line is not None and not line.has_room
-        if line is not None and must_wait:
-            line.check_room()
-        if rates is not None:
-            passage.charged = rates.take(tenant, len(passage.body))
-        passage.arrived_at = self._core.clock.now()
-        if line is None:
-            passage.start()
-            return
-        if must_wait:
-            passage.priority = _priority(passage)
-        core = self._core
-        until = passage.arrived_at + self._queue_timeout_s
-        passage.enter(line, core.deadlines, core.held, until)
+    def left(self, admission: Admission, counts: AnswerCounts | None) -> None:
+        if self._line is not None:
+            self._line.leave()
+        if self._rates is not None:
+            self._rates.settle(admission.caller.tenant, admission.charged, counts)
 
     # ------------------------------------------------------------ from a passage
 
     def begin(self, passage: Passage) -> Attempt:
         return self._forwarder.generate(
-            passage.head, passage.body, passage, passage.caller, passage.arrived_at
+            passage.head, passage.body, passage.client, passage.admission
         )
 
     def turn_away(self, passage: Passage, error: RadixgateError | None) -> None:
-        head, client, caller = passage.head, passage.client, passage.caller
+        head, client, admission = passage.head, passage.client, passage.admission
         if error is None:
             self._core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
-            self._forwarder.left(head, client, caller, passage.arrived_at)
+            self._forwarder.left(head, client, admission)
         else:
-            told = self._forwarder.told(head, client, caller, passage.arrived_at)
+            told = self._forwarder.told(head, client, admission)
             self._refuse(head, error, told, FinalOutcome.REJECTED)
 
     def abort(self, passage: Passage) -> None:
-        told = self._forwarder.told(
-            passage.head, passage.client, passage.caller, passage.arrived_at
-        )
+        told = self._forwarder.told(passage.head, passage.client, passage.admission)
         end_unbegun(self._core, passage.head, passage.body, told)
-
-    def ended(self, passage: Passage, counts: AnswerCounts | None) -> None:
-        if self._rates is not None:
-            self._rates.settle(passage.caller.tenant, passage.charged, counts)
 
     def _refuse(
         self,
@@ -170,8 +166,8 @@ class Gatekeeper:
 
 def _priority(passage: Passage) -> int:
     """The key's, else the request's own; a body that cannot be read is refused in its turn."""
-    if passage.caller.priority is not None:
-        return passage.caller.priority
+    if passage.admission.caller.priority is not None:
+        return passage.admission.caller.priority
     try:
         return read_foreign(passage.head.path, passage.body).priority
     except RadixgateError:

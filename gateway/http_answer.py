@@ -26,6 +26,12 @@ def head_lines(status: int, headers: Headers) -> bytes:
     return b"".join((line, b"\r\n".join(map(b": ".join, headers)), b"\r\n"))
 
 
+def fields_of(lines: bytes) -> Headers:
+    """Of header lines, each with its line end."""
+    parts = [line.partition(b": ") for line in lines.splitlines()]
+    return [(name, value) for name, _, value in parts]
+
+
 def answer_head(status: int, headers: Headers, more: bytes) -> bytes:
     """Status line, `headers`, the ready-made header lines `more`, and the blank line."""
     return b"%b%b\r\n" % (head_lines(status, headers), more)

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from radixgate.gateway.admission import OPEN, Admission
 from radixgate.gateway.attempt import Attempt, Downstream
-from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.detour import Detour
 from radixgate.gateway.forwarder import Forwarder
@@ -43,35 +43,28 @@ class NarratedForwarder(Forwarder):
         head: RequestHead,
         body: bytes,
         downstream: Downstream,
-        caller: Caller = ANYONE,
-        arrived_at: float | None = None,
+        admission: Admission = OPEN,
     ) -> Attempt:
         """As `Forwarder.generate`."""
-        story = self._story(head, downstream, caller, arrived_at)
+        story = self._story(head, downstream, admission)
         core = replace(self._core, choice=ToldChoice(self._core.choice, story))
         plain = Forwarder(core, self._detour)
-        story.runs(plain.generate(story.head, body, story, caller, arrived_at))
+        story.runs(plain.generate(story.head, body, story, admission))
         return story
 
-    def told(
-        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float | None = None
-    ) -> Downstream:
+    def told(self, head: RequestHead, client: Downstream, admission: Admission) -> Downstream:
         """The client, with a story of what it is answered."""
-        return self._story(head, client, caller, arrived_at)
+        return self._story(head, client, admission)
 
-    def left(
-        self, head: RequestHead, client: Downstream, caller: Caller, arrived_at: float
-    ) -> None:
+    def left(self, head: RequestHead, client: Downstream, admission: Admission) -> None:
         """As `Forwarder.left`; it is told."""
-        self._story(head, client, caller, arrived_at).cancel()
+        self._story(head, client, admission).cancel()
 
-    def _story(
-        self, head: RequestHead, downstream: Downstream, caller: Caller, arrived_at: float | None
-    ) -> Story:
+    def _story(self, head: RequestHead, downstream: Downstream, admission: Admission) -> Story:
         if head.request_id is None:
             head = msgspec.structs.replace(head, request_id=self._core.request_ids.make())
-        story = Story(self._tellers, self._core.clock, head, downstream, arrived_at)
-        story.tenant = caller.tenant
+        story = Story(self._tellers, self._core.clock, head, downstream, admission.arrived_at)
+        story.tenant = admission.caller.tenant
         if self._opening is not None:
             story.head = self._opening.open(story)
         return story

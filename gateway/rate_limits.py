@@ -57,7 +57,6 @@ class RateLimits:
     ) -> None:
         """`own`: by tenant, what goes before the flags. `before`: what held until now; its buckets
         go on as full as they are, so that a change of settings grants nothing."""
-        self._clock = clock
         now = clock.now()
         self._requests: dict[str | None, Bucket] = {}
         self._tokens: dict[str | None, Bucket] = {}
@@ -77,12 +76,11 @@ class RateLimits:
         """Some tenant is limited."""
         return bool(self._requests or self._tokens)
 
-    def take(self, tenant: str | None, body_bytes: int) -> float:
+    def take(self, tenant: str | None, body_bytes: int, now: float) -> float:
         """Enter a request; the tokens charged for its prompt until `settle` knows better.
 
         Raises TooManyRequests with the time after which it is worth another try. About 1 us.
         """
-        now = self._clock.now()
         requests, tokens = self._requests.get(tenant), self._tokens.get(tenant)
         if requests is not None:
             wait_s = requests.take(1.0, now)

@@ -23,14 +23,14 @@ class Entrant(Protocol):
         ...
 
     def admitted(self) -> None:
-        """A place has become free and is this one's; not called within `enter`."""
+        """A place has become free and is this one's; not called within `join`."""
         ...
 
 
 class WaitingLine:
     """A place is held from `enter` or `admitted` to `leave`. The line is bounded by `queue_size`:
-    who comes when it is full is refused, whatever its priority. Who leaves while it waits gives up
-    its place in the line; the owner sees to deadlines."""
+    who comes when it is full is refused, whatever its priority. Who waits leaves it by `give_up`;
+    the owner sees to deadlines."""
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._most = _most_running(limits)
@@ -45,38 +45,37 @@ class WaitingLine:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    @property
-    def has_room(self) -> bool:
-        """Nobody need wait."""
-        return self.running < self._most and not self._waiting
+    def enter(self) -> bool:
+        """True: a place is the caller's now. False: one has to be waited for."""
+        if self.running >= self._most or self._waiting:
+            return False
+        self.running += 1
+        return True
 
     def check_room(self) -> None:
-        """Raises TooManyRequests if there is neither a place nor room to wait for one."""
-        if not self.has_room and len(self._waiting) >= self._most_waiting:
+        """Raises TooManyRequests if there is no room to wait."""
+        if len(self._waiting) >= self._most_waiting:
             raise TooManyRequests(
                 f"{self.running} requests are under way (--max-concurrent-requests {self._most})"
                 f" and {len(self._waiting)} wait (--queue-size {self._most_waiting})",
                 retry_after_s=_RETRY_AFTER_S,
             )
 
-    def enter(self, entrant: Entrant) -> bool:
-        """True: the place is the entrant's now. False: it waits. Raises TooManyRequests."""
-        if self.has_room:
-            self.running += 1
-            return True
+    def join(self, entrant: Entrant) -> None:
+        """Wait for a place. Raises TooManyRequests."""
         self.check_room()
         self._waiting[entrant] = None
         heapq.heappush(self._heap, (-entrant.priority, next(self._numbers), entrant))
-        return False
 
-    def leave(self, entrant: Entrant) -> None:
-        """Once, by who has a place or waits for one."""
-        if entrant in self._waiting:
-            del self._waiting[entrant]
-            if len(self._heap) > 2 * len(self._waiting) + _MOST_GONE:
-                self._heap = [entry for entry in self._heap if entry[2] in self._waiting]
-                heapq.heapify(self._heap)
-            return
+    def give_up(self, entrant: Entrant) -> None:
+        """By who waits."""
+        del self._waiting[entrant]
+        if len(self._heap) > 2 * len(self._waiting) + _MOST_GONE:
+            self._heap = [entry for entry in self._heap if entry[2] in self._waiting]
+            heapq.heapify(self._heap)
+
+    def leave(self) -> None:
+        """Once, by who has a place."""
         self.running -= 1
         if self._waiting:
             # Not from here: requests that end at once would nest as deep as the line is long.

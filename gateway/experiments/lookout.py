@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
+
 from radixgate.clock import Clock
+from radixgate.gateway.admission import Admission
 from radixgate.gateway.attempt import Attempt, Downstream
-from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.hold import Hold
@@ -39,11 +41,11 @@ class Lookout:
         head: RequestHead,
         body: bytes,
         downstream: Downstream,
-        caller: Caller,
-        arrived_at: float | None,
+        admission: Admission,
     ) -> Attempt:
-        arrived_at = core.clock.now() if arrived_at is None else arrived_at
-        request = WatchedRequest(self, core, head, body, downstream, caller, arrived_at)
+        if admission.arrived_at is None:
+            admission = msgspec.structs.replace(admission, arrived_at=core.clock.now())
+        request = WatchedRequest(self, core, head, body, downstream, admission)
         if self.hold.take(request):
             core.held.enter(request)
         else:
@@ -56,9 +58,9 @@ class Lookout:
         if self.acting is not None:
             self.acting.begun(request)
         core = replace(request.core, choice=ToldChoice(request.core.choice, request))
-        return Forwarder(core).generate(
-            request.head, request.body, request, request.caller, request.arrived_at
-        )
+        # What it has to give back the request itself does, as it may end before it is begun.
+        admission = msgspec.structs.replace(request.admission, gate=None)
+        return Forwarder(core).generate(request.head, request.body, request, admission)
 
     def dispatched(self, request: WatchedRequest) -> None:
         assert request.ask is not None

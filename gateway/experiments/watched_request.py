@@ -6,9 +6,10 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
+from radixgate.gateway import http_answer
 from radixgate.gateway.aborted_answer import end_unbegun
+from radixgate.gateway.admission import Admission
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
-from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
@@ -69,10 +70,9 @@ class WatchedRequest(StandIn):
         "_client",
         "_first",
         "_watcher",
-        "arrived_at",
+        "admission",
         "ask",
         "body",
-        "caller",
         "core",
         "counts",
         "dispatched_at",
@@ -98,15 +98,13 @@ class WatchedRequest(StandIn):
         head: RequestHead,
         body: bytes,
         client: Downstream,
-        caller: Caller,
-        arrived_at: float,
+        admission: Admission,
     ) -> None:
         super().__init__()
         self.core = core
         self.head = head
         self.body = body
-        self.caller = caller
-        self.arrived_at = arrived_at
+        self.admission = admission
         self.held_s = 0.0
         self.ask: Ask | None = None  # None: it could not be read, or not yet
         self.lease: Lease | None = None  # the first; None: it was not dispatched
@@ -202,8 +200,7 @@ class WatchedRequest(StandIn):
         self._client.on_end(counts)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        lines = [line.partition(b": ") for line in own.splitlines()]
-        self.on_head(head.status, [*head.headers, *((name, value) for name, _, value in lines)])
+        self.on_head(head.status, head.headers + http_answer.fields_of(own))
         self.on_body(body)
         self.on_end(counts)
 
@@ -216,4 +213,5 @@ class WatchedRequest(StandIn):
         self.over = True
         self.core.held.leave(self)
         self.ended_at = self.core.clock.now()
+        self.admission.over(self.counts, self)
         self._watcher.over(self)

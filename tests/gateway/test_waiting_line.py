@@ -21,6 +21,14 @@ class Somebody:
         self._into.append(self.name)
 
 
+def come(places: WaitingLine, somebody: Somebody) -> bool:
+    """True: at once. Raises TooManyRequests."""
+    if places.enter():
+        return True
+    places.join(somebody)
+    return False
+
+
 def line(most: int = 1, waiting: int = 3) -> WaitingLine:
     return WaitingLine(LimitsConfig(max_concurrent_requests=most, queue_size=waiting))
 
@@ -28,13 +36,12 @@ def line(most: int = 1, waiting: int = 3) -> WaitingLine:
 async def test_the_highest_priority_goes_first_and_then_the_first_come() -> None:
     came: list[str] = []
     places = line()
-    first = Somebody("first", came)
-    assert places.enter(first)
+    assert places.enter()
     people = {name: Somebody(name, came, priority) for name, priority in (("a", 0), ("b", 5))}
     people["c"] = Somebody("c", came, 5)
-    assert not any(places.enter(one) for one in people.values())
-    for one in (first, people["b"], people["c"]):
-        places.leave(one)
+    assert not any(come(places, one) for one in people.values())
+    for _ in ("first", "b", "c"):
+        places.leave()
         await asyncio.sleep(0)
         places.check()
     assert came == ["b", "c", "a"]
@@ -43,20 +50,19 @@ async def test_the_highest_priority_goes_first_and_then_the_first_come() -> None
 async def test_a_line_that_is_full_refuses_with_its_numbers() -> None:
     places = line(most=1, waiting=1)
     for name in "ab":
-        places.enter(Somebody(name, []))
+        come(places, Somebody(name, []))
     with pytest.raises(TooManyRequests, match=r"1 requests .* 1 wait") as caught:
-        places.enter(Somebody("c", [], priority=9))
+        come(places, Somebody("c", [], priority=9))
     assert (caught.value.status, caught.value.retry_after_s) == (429, 1.0)
 
 
 async def test_who_comes_later_does_not_pass_who_waits() -> None:
     came: list[str] = []
     places = line()
-    first = Somebody("first", came)
-    places.enter(first)
-    places.enter(Somebody("waits", came))
-    places.leave(first)
-    assert not places.enter(Somebody("late", came))
+    places.enter()
+    come(places, Somebody("waits", came))
+    places.leave()
+    assert not come(places, Somebody("late", came))
     await asyncio.sleep(0)
     assert came == ["waits"]
 
@@ -79,7 +85,7 @@ def test_counts_are_right_whatever_happens(steps: list[tuple[str, int]]) -> None
             if what == "enter":
                 one = Somebody(f"{number}", came, value)
                 try:
-                    if places.enter(one):
+                    if come(places, one):
                         running.add(one.name)
                 except TooManyRequests:
                     assert len(waiting) == 4
@@ -89,8 +95,12 @@ def test_counts_are_right_whatever_happens(steps: list[tuple[str, int]]) -> None
                 pool = sorted(running) if what == "leave-running" else waiting
                 if pool:
                     name = pool[value % len(pool)]
-                    places.leave(people.pop(name))
-                    running.discard(name)
+                    one = people.pop(name)
+                    if name in running:
+                        places.leave()
+                        running.discard(name)
+                    else:
+                        places.give_up(one)
             await asyncio.sleep(0)
             running.update(came)
             came.clear()

@@ -7,6 +7,7 @@ from clocks import FakeClock
 from experiment_parts import logbook, rail, records
 from radixgate.analysis.experiments.records import ExperimentEnd, GuardrailTrip, RequestLine
 from radixgate.fleet.fleet import Ask, Outcome
+from radixgate.gateway.admission import OPEN
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.gateway.experiments.acting import CLOSING_S, Acting
 from radixgate.gateway.experiments.guard import Guard
@@ -64,8 +65,7 @@ class World:
             None,  # type: ignore[arg-type]
             b"",
             None,  # type: ignore[arg-type]
-            None,  # type: ignore[arg-type]
-            self.clock.now(),
+            OPEN,
         )
         self.acting.begun(request)
         request.ask = ask(text)
