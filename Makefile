@@ -72,6 +72,7 @@ proto: $(INSTALLED_DEV)
 clean:
 	rm -rf $(VENV) build dist out mutants src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis .import_linter_cache
+	rm -f proto/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -5,11 +5,12 @@ whole prefix and is the same in every process. The root id is xxh3_64 of the nam
 array `[weights id, adapter or nil, salt or nil]`: equal prompts of two tenants share no id.
 """
 
-import struct
 from array import array
 
 import msgspec
 from xxhash import xxh3_64_intdigest
+
+from radixgate.proto.chained import chained
 
 _encode_namespace = msgspec.msgpack.Encoder().encode
 
@@ -30,45 +31,34 @@ def root_id(weights_id: str, adapter: str | None = None, salt: str | None = None
 def chain(parent: int, tokens: "array[int]", block_size: int) -> "array[int]":
     """Ids of the whole blocks of `tokens` (array of type 'I'), the first a child of `parent`.
 
-    A tail shorter than `block_size` tokens has no id. O(len(tokens)); 80 us for 32k tokens in
-    blocks of 64, 0.3 ms in blocks of 16.
+    A tail shorter than `block_size` tokens has no id. O(len(tokens)); 24 us for 32k tokens in
+    blocks of 64, 30 us in blocks of 16; not compiled 90 and 320.
     """
-    size = block_size * 4
-    content = memoryview(tokens).cast("B")
-    whole = content[: len(content) // size * size]
-    # Cut by iter_unpack and packed in one call: slices of one's own cost a third more.
-    digest, pack = xxh3_64_intdigest, struct.Struct(f"<Q{size}s").pack
-    ids = []
-    for (block,) in struct.iter_unpack(f"{size}s", whole):
-        parent = digest(pack(parent, block))
-        ids.append(parent)
-    return array("Q", ids)
+    return array("Q", chained(parent, tokens, block_size * 4))
 
 
 def byte_chain(parent: int, text: bytes, start: int = 0, end: int | None = None) -> "array[int]":
     """Ids of the whole byte blocks of `text`: 256 bytes each, 1 KB beyond the first 16 KB.
 
     With `start` those from there on, which must be where a block begins; `parent` is then the id of
-    the block before. `end` None: the end of the text. O(bytes), and 0.25 us a block.
+    the block before. `end` None: the end of the text. O(bytes); 0.05 us a block of 256 bytes.
     """
     stop = len(text) if end is None else end
     if stop - start < BYTE_BLOCK:
         return array("Q")
-    head = max(0, min(stop, LONG_AFTER_BYTES) - start) // BYTE_BLOCK
-    tail = max(0, stop - max(start, LONG_AFTER_BYTES)) // LONG_BYTE_BLOCK
-    content, small = memoryview(text)[start:stop], head * BYTE_BLOCK
-    ids = _chain(parent, content[:small], _small) if head else []
-    if tail:
-        last = ids[-1] if ids else parent
-        ids += _chain(last, content[small : small + tail * LONG_BYTE_BLOCK], _long)
-    return array("Q", ids)
+    head = max(0, min(stop, LONG_AFTER_BYTES) - start) // BYTE_BLOCK * BYTE_BLOCK
+    content = memoryview(text)[start:stop]
+    ids = array("Q", chained(parent, content[:head], BYTE_BLOCK))
+    tail = max(0, stop - max(start, LONG_AFTER_BYTES))
+    if tail >= LONG_BYTE_BLOCK:
+        ids.frombytes(chained(ids[-1] if ids else parent, content[head:], LONG_BYTE_BLOCK))
+    return ids
 
 
 def long_chain(parent: int, text: bytes, start: int) -> "array[int]":
     """Ids of the whole 1 KB blocks of `text` from `start` on, as they are beyond the first 16 KB of
     a prompt. `parent` is the id of the block before."""
-    end = len(text) - (len(text) - start) % LONG_BYTE_BLOCK
-    return array("Q", _chain(parent, memoryview(text)[start:end], _long))
+    return array("Q", chained(parent, memoryview(text)[start:], LONG_BYTE_BLOCK))
 
 
 def bytes_in_blocks(blocks: int) -> int:
@@ -82,25 +72,3 @@ def blocks_in_bytes(size: int) -> int:
     if size <= LONG_AFTER_BYTES:
         return size // BYTE_BLOCK
     return LONG_AFTER_BYTES // BYTE_BLOCK + (size - LONG_AFTER_BYTES) // LONG_BYTE_BLOCK
-
-
-class _Cut:
-    """Blocks of one size: how a text is cut into them, and packed behind their parents' ids. Slices
-    of one's own cost a fifth more."""
-
-    def __init__(self, size: int) -> None:
-        self.blocks = struct.Struct(f"{size}s").iter_unpack
-        self.pack = struct.Struct(f"<Q{size}s").pack
-
-
-_small, _long = _Cut(BYTE_BLOCK), _Cut(LONG_BYTE_BLOCK)
-
-
-def _chain(parent: int, content: memoryview, cut: _Cut) -> list[int]:
-    """`content` is whole blocks."""
-    digest, pack = xxh3_64_intdigest, cut.pack
-    ids = []
-    for (block,) in cut.blocks(content):
-        parent = digest(pack(parent, block))
-        ids.append(parent)
-    return ids

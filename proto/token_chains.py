@@ -5,6 +5,7 @@ from array import array
 from xxhash import xxh3_128_intdigest
 
 from radixgate.proto.blocks import chain
+from radixgate.proto.chained import COMPILED
 
 # A prompt is looked up in pieces of about so many tokens.
 SEGMENT_TOKENS = 1_024
@@ -15,13 +16,15 @@ MAX_SEGMENTS = 16_384
 class TokenChains:
     """`chain` with a memory of segments: the next turn of a conversation hashes what is new.
 
+    Where the chain is compiled it is quicker than the memory, and nothing is remembered.
     A segment is known by its parent id and 128 bits of its content. When the newer half of the
     memory is full, the older half is forgotten; what is asked for stays in the newer. Two threads
     may ask at once: at worst both compute the same.
     """
 
-    def __init__(self, most: int = MAX_SEGMENTS) -> None:
+    def __init__(self, most: int = MAX_SEGMENTS, *, remembers: bool = not COMPILED) -> None:
         self._most = most
+        self._remembers = remembers
         self._newer: dict[tuple[int, int, int], array[int]] = {}
         self._older: dict[tuple[int, int, int], array[int]] = {}
 
@@ -30,6 +33,8 @@ class TokenChains:
 
     def chain(self, parent: int, tokens: "array[int]", block_size: int) -> "array[int]":
         """As `proto.blocks.chain`. A known segment of 1,024 tokens costs 2 us."""
+        if not self._remembers:
+            return chain(parent, tokens, block_size)
         length = max(1, SEGMENT_TOKENS // block_size) * block_size
         ids = array("Q")
         start = 0

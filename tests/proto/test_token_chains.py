@@ -21,9 +21,12 @@ def words(rng: random.Random, count: int) -> "array[int]":
 @given(
     lengths=st.lists(st.integers(0, 3 * SEGMENT_TOKENS), min_size=1, max_size=4),
     page=st.sampled_from([1, 16, 64, 100, 2_000]),
+    remembers=st.booleans(),
 )
-def test_turns_of_a_conversation_have_the_ids_of_the_rule(lengths: list[int], page: int) -> None:
-    rng, chains = random.Random(0), TokenChains(most=3)
+def test_turns_of_a_conversation_have_the_ids_of_the_rule(
+    lengths: list[int], page: int, remembers: bool
+) -> None:
+    rng, chains = random.Random(0), TokenChains(most=3, remembers=remembers)
     history = array("I")
     for length in lengths:
         history += words(rng, length)
@@ -39,7 +42,7 @@ def test_what_was_seen_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> N
         return chain(parent, tokens, block_size)
 
     monkeypatch.setattr(token_chains, "chain", counting)
-    rng, chains = random.Random(0), TokenChains()
+    rng, chains = random.Random(0), TokenChains(remembers=True)
     history = words(rng, 10_000)
     chains.chain(TOY, history, 16)
     assert sum(hashed) == 10_000
@@ -49,7 +52,7 @@ def test_what_was_seen_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_it_keeps_no_more_than_twice_its_bound_and_what_is_asked_for_longest() -> None:
-    rng, chains = random.Random(0), TokenChains(most=4)
+    rng, chains = random.Random(0), TokenChains(most=4, remembers=True)
     often = words(rng, SEGMENT_TOKENS)
     kept = chains.chain(TOY, often, 64)
     for _ in range(50):
