@@ -32,16 +32,16 @@ class Forecast:
         queued = max(
             record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
         )
-        speed = record.speed.tokens_per_s or self._usual_speed(record.identity.model)
+        model = record.identity.model
+        speed = record.speed.tokens_per_s or self._usual.get(model) or self._usual_speed(model)
         return (queued + uncached_tokens) / speed
 
     def _usual_speed(self, model: str) -> float:
-        usual = self._usual.get(model)
-        if usual is None:
-            speeds = [
-                record.speed.tokens_per_s
-                for record in self._records.values()
-                if record.identity.model == model and record.speed.tokens_per_s
-            ]
-            usual = self._usual[model] = statistics.median(speeds) if speeds else self._guess
+        """Kept until there is news."""
+        speeds = [
+            record.speed.tokens_per_s
+            for record in self._records.values()
+            if record.identity.model == model and record.speed.tokens_per_s
+        ]
+        usual = self._usual[model] = statistics.median(speeds) if speeds else self._guess
         return usual

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import repeat
+from operator import mul
 from typing import Literal, NamedTuple
 
 from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN, bytes_in_blocks
@@ -41,7 +43,7 @@ class MirrorKey(NamedTuple):
             most = max(0, prompt_tokens - 1) // size
             if max(depths, default=0) > most:
                 depths = [min(depth, most) for depth in depths]
-            return [depth * size for depth in depths]
+            return list(map(mul, depths, repeat(size)))
         if not blocks:
             return [0] * len(depths)
         worth = prompt_tokens / bytes_in_blocks(blocks)

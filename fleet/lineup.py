@@ -89,15 +89,20 @@ class Lineup:
     def _look(self) -> None:
         """Every mirror once. Nearly always there is one."""
         ready = self._ready
-        mirrors = [shared for shared in ready.mirrors if self._ask.blocks.get(shared.key)]
-        if not mirrors:  # as for a prompt shorter than a block
+        if len(ready.mirrors) > 1:
+            self._look_in_each(ready)
+            return
+        (shared,) = ready.mirrors
+        if self._ask.blocks.get(shared.key):
+            self._depths, self._cached = self._held_in(shared, ready.picked)
+        else:  # as for a prompt shorter than a block
             self._depths = self._cached = ready.nothing
-            return
-        if len(ready.mirrors) == 1:
-            self._depths, self._cached = self._held_in(mirrors[0], ready.picked)
-            return
+
+    def _look_in_each(self, ready: ReadyWorkers) -> None:
         all_depths, all_cached = [0] * len(ready), [0] * len(ready)
-        for shared in mirrors:
+        for shared in ready.mirrors:
+            if not self._ask.blocks.get(shared.key):
+                continue
             mine = [at for at, record in enumerate(ready.records) if record.shared is shared]
             pick = picker([shared.mirror.place(ready.ids[at]) for at in mine])
             for at, depth, cached in zip(mine, *self._held_in(shared, pick), strict=True):

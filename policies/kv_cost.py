@@ -103,13 +103,15 @@ class KvCost:
             weighed = self._slo.weigh(costs, request.prompt_tokens, candidates, cached, speeds)
             costs, late = weighed.costs, weighed.late
         least = min(costs)
-        index = self._home_of(request, ids, costs, least, speeds)
-        branch = "home"
+        index, branch = None, "home"
+        if request.session:
+            index = self._home_of(request, ids, costs, least, speeds)
         if index is None:
             index, branch = self._cheapest(candidates, cached, costs, least)
         if late:
             branch = "late"
-        self._homes.settle(request.session, ids[index])
+        if request.session:
+            self._homes.settle(request.session, ids[index])
         return Choice(index, branch, lambda: costs)
 
     def _costs(
