@@ -1,7 +1,7 @@
 """Reading a client's JSON object: every wrong type becomes a RequestError that names the field."""
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -37,6 +37,10 @@ class Fields:
 
     def raw(self, name: str) -> object:
         return self._values.get(name)
+
+    def has_none(self, names: Collection[str]) -> bool:
+        """None of these stands there. O(fields)."""
+        return not any(name in names for name in self._values)
 
     def text(self, name: str) -> str | None:
         return self._read(name, "a string", lambda value: isinstance(value, str))

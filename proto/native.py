@@ -11,18 +11,7 @@ from radixgate.proto.generation import GenerationRequest, Prompt
 from radixgate.proto.openai import MAX_PROMPTS, IdsPrompt, TextPrompt
 from radixgate.proto.sampling import MAX_TOP_LOGPROBS
 from radixgate.proto.sampling_fields import native_sampling
-
-# Known to SGLang's users and not built: refused by name where they would change the answer.
-_UNSUPPORTED = (
-    "input_embeds",
-    "image_data",
-    "video_data",
-    "audio_data",
-    "custom_logit_processor",
-    "session_params",
-    "lora_path",
-    "return_hidden_states",
-)
+from radixgate.proto.unsupported import NATIVE, refuse_unsupported
 
 
 def parse_generate(body: Mapping[str, object]) -> GenerationRequest:
@@ -31,9 +20,7 @@ def parse_generate(body: Mapping[str, object]) -> GenerationRequest:
     Raises RequestError naming the field at fault.
     """
     fields = Fields(body)
-    for name in _UNSUPPORTED:
-        if fields.raw(name):
-            raise fields.refuse(name, "is not supported yet")
+    refuse_unsupported(fields, NATIVE)
     prompts, batch = _prompts(fields)
     params = fields.raw("sampling_params")
     if isinstance(params, list):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.errors import RequestError
-from radixgate.proto import openai_answer
+from radixgate.proto import openai_answer, unsupported
 from radixgate.proto.fields import Fields, as_token_ids, kind_of
 from radixgate.proto.generation import Encoder, GenerationRequest, Prompt
 from radixgate.proto.routing_text import message_bytes
@@ -65,7 +65,9 @@ class IdsPrompt:
 def parse_chat(body: Mapping[str, object]) -> GenerationRequest:
     """The body of `/v1/chat/completions`. Raises RequestError naming the field at fault."""
     fields = Fields(body)
-    _refuse_unsupported(fields)
+    _refuse_unsupported(fields, unsupported.CHAT)
+    if fields.flag("add_generation_prompt") is False:
+        raise fields.refuse("add_generation_prompt", "false is not supported yet")
     prompt = ChatPrompt(_messages(fields), _tools(fields), fields.mapping("chat_template_kwargs"))
     return _request(fields, (prompt,), openai_answer.chat, max_tokens=None)
 
@@ -73,7 +75,7 @@ def parse_chat(body: Mapping[str, object]) -> GenerationRequest:
 def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
     """The body of `/v1/completions`: a text, token ids, or an array of either."""
     fields = Fields(body)
-    _refuse_unsupported(fields)
+    _refuse_unsupported(fields, unsupported.OPENAI)
     echo = fields.flag("echo") or False
     if fields.text("suffix"):
         raise fields.refuse("suffix", "is not supported: the model does not fill in the middle")
@@ -131,7 +133,8 @@ def _request(
     )
 
 
-def _refuse_unsupported(fields: Fields) -> None:
+def _refuse_unsupported(fields: Fields, names: Mapping[str, str]) -> None:
+    unsupported.refuse_unsupported(fields, names)
     form = fields.inner("response_format").text("type")
     if form not in (None, "text"):
         raise fields.refuse("response_format", f"of type {form!r} is not supported yet")

@@ -10,6 +10,7 @@ from typing import Any
 from radixgate.proto.fields import MAX_TOKEN_ID
 from radixgate.proto.openai import MAX_PROMPTS
 from radixgate.proto.sampling import MAX_BIAS, MAX_STOPS, MAX_TOP_LOGPROBS, RANGES
+from radixgate.proto.unsupported import CONSTRAINTS
 
 Schema = dict[str, Any]
 
@@ -72,10 +73,7 @@ _SAMPLING: dict[str, Schema] = {
     "ignore_eos": FLAG,
     "skip_special_tokens": FLAG,
     "no_stop_trim": FLAG,
-    **dict.fromkeys(
-        ("regex", "ebnf", "json_schema", "structural_tag", "guided_json", "guided_regex"),
-        _UNCONSTRAINED,
-    ),
+    **dict.fromkeys(CONSTRAINTS, _UNCONSTRAINED),
 }
 _ROUTING: dict[str, Schema] = {
     "model": TEXT,

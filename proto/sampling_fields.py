@@ -6,6 +6,7 @@ from radixgate.errors import RequestError
 from radixgate.proto.fields import Fields, is_number
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.sampling import SamplingParams
+from radixgate.proto.unsupported import refuse_constraints
 
 _NUMBERS = (
     "temperature",
@@ -17,9 +18,6 @@ _NUMBERS = (
 )
 MAX_TOKENS = 2**31 - 1  # more asks for what is left of the context, and so does this
 _FLAGS = ("ignore_eos", "skip_special_tokens", "no_stop_trim")
-
-# Well-formed, known to our users, and not built: refused by name, never ignored.
-_UNSUPPORTED = ("regex", "ebnf", "json_schema", "structural_tag", "guided_json", "guided_regex")
 
 
 def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int = 1) -> pb.Sampling:
@@ -65,12 +63,12 @@ def checked(
 
 
 def _common(fields: Fields) -> pb.Sampling:
-    for name in _UNSUPPORTED:
-        if fields.raw(name) is not None:
-            raise fields.refuse(name, "is not supported yet: output cannot be constrained")
+    refuse_constraints(fields)
     wire = pb.Sampling()
     _copy(fields.number, _NUMBERS, wire)
     _copy(fields.flag, _FLAGS, wire)
+    if fields.flag("include_stop_str_in_output"):  # as vLLM calls it
+        wire.no_stop_trim = True
     for name, low, high in (("top_k", -(2**31), 2**31 - 1), ("n", 1, 2**32 - 1)):
         value = fields.integer(name)
         if value is not None:

@@ -51,6 +51,8 @@ def test_zero_new_tokens_score_a_prompt() -> None:
         ({"text": ["a", "b"], "rid": "r"}, "rid"),
         ({"text": ["a", "b"], "rid": ["r", "r"]}, "rid"),
         ({"text": "a", "image_data": "x"}, "image_data"),
+        ({"text": ["a", "b"], "lora_path": [None, "x"]}, "lora_path"),
+        ({"text": "a", "sampling_params": {"stop_regex": "a"}}, "sampling_params.stop_regex"),
     ],
 )
 def test_a_wrong_request_names_its_field(body: dict[str, object], field: str) -> None:
@@ -67,6 +69,11 @@ def answer(body: dict[str, object], *items: tuple[int, Any]) -> Any:
     *events, done = list(SseScanner().feed(sent))
     assert done == b"[DONE]"
     return [json.loads(event) for event in events]
+
+
+def test_a_batch_may_name_what_is_not_built_and_ask_for_none_of_it() -> None:
+    body: dict[str, object] = {"text": ["a", "b"], "lora_path": [None, None], "image_data": []}
+    assert len(parse_generate(body).prompts) == 2
 
 
 FIRST = item("He", ids=[72, 101], counts=(7, 4, 2))

@@ -30,6 +30,18 @@ def test_unknown_fields_are_no_error() -> None:
     assert parse_chat({"messages": [USER], "foo": {"bar": 1}}).prompts == (ChatPrompt([USER]),)
 
 
+def test_what_is_not_built_may_be_named_as_long_as_nothing_is_asked_of_it() -> None:
+    nothing = {"functions": [], "echo": False, "prompt_logprobs": None, "audio": {}}
+    request = parse_chat({"messages": [USER], "add_generation_prompt": True, **nothing})
+    assert request.prompts == (ChatPrompt([USER]),)
+
+
+def test_a_stop_string_stays_by_either_name() -> None:
+    for name in ("no_stop_trim", "include_stop_str_in_output"):
+        assert parse_completion({"prompt": "a", name: True}).sampling.no_stop_trim
+        assert not parse_completion({"prompt": "a", name: False}).sampling.no_stop_trim
+
+
 @pytest.mark.parametrize(
     ("prompt", "read"),
     [
@@ -78,6 +90,14 @@ def test_the_four_forms_of_a_prompt(prompt: object, read: list[object]) -> None:
         ({"messages": [USER], "response_format": {"type": "json_object"}}, "response_format"),
         ({"messages": [USER], "tool_choice": "required"}, "tool_choice"),
         ({"messages": [USER], "regex": "a+"}, "regex"),
+        ({"messages": [USER], "guided_choice": ["a"]}, "guided_choice"),
+        ({"messages": [USER], "allowed_token_ids": [1]}, "allowed_token_ids"),
+        ({"messages": [USER], "continue_final_message": True}, "continue_final_message"),
+        ({"messages": [USER], "add_generation_prompt": False}, "add_generation_prompt"),
+        ({"messages": [USER], "functions": [{"name": "f"}]}, "functions"),
+        ({"messages": [USER], "echo": True}, "echo"),
+        ({"messages": [USER], "return_token_ids": True}, "return_token_ids"),
+        ({"messages": [USER], "prompt_logprobs": 0}, "prompt_logprobs"),
         ({"messages": [USER], "priority": 2**31}, "priority"),
         ({"messages": [USER], "temperature": 10**400}, "temperature"),
         ({"messages": [USER], "logit_bias": {"1": 1e39}}, "logit_bias"),
@@ -100,6 +120,8 @@ def test_a_wrong_chat_names_its_field(body: dict[str, object], field: str) -> No
         ({"prompt": [[1, -1]]}, "prompt[0][1]"),
         ({"prompt": [2**32]}, "prompt[0]"),
         ({"prompt": "a", "best_of": 3}, "best_of"),
+        ({"prompt": "a", "use_beam_search": True}, "use_beam_search"),
+        ({"prompt": "a", "truncate_prompt_tokens": 5}, "truncate_prompt_tokens"),
         ({"prompt": ["a", "b"], "rid": "r"}, "rid"),
     ],
 )

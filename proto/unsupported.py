@@ -1,0 +1,90 @@
+"""What our users may ask for and is not built: refused by its name, as silence would be wrong.
+
+The names are SGLang's, vLLM's and OpenAI's own older ones.
+"""
+
+from collections.abc import Mapping
+
+from radixgate.proto.fields import Fields
+
+_NOT_YET = "is not supported yet"
+_UNCONSTRAINED = "is not supported yet: output cannot be constrained"
+
+# Of sampling: whatever is given with them.
+CONSTRAINTS: Mapping[str, str] = dict.fromkeys(
+    (
+        "regex",
+        "ebnf",
+        "json_schema",
+        "structural_tag",
+        "structured_outputs",
+        "guided_json",
+        "guided_regex",
+        "guided_choice",
+        "guided_grammar",
+        "allowed_token_ids",
+        "bad_words",
+        "stop_regex",
+    ),
+    _UNCONSTRAINED,
+)
+# Those below where they ask for something. Of both OpenAI bodies:
+OPENAI: Mapping[str, str] = dict.fromkeys(
+    (
+        "use_beam_search",
+        "custom_logit_processor",
+        "logits_processors",
+        "prompt_embeds",
+        "prompt_logprobs",
+        "return_hidden_states",
+        "return_token_ids",
+        "truncate_prompt_tokens",
+    ),
+    _NOT_YET,
+)
+CHAT: Mapping[str, str] = {
+    **OPENAI,
+    "audio": "is not supported: only text is",
+    "continue_final_message": "is not supported yet: every answer is a message of its own",
+    "echo": "is not supported: only /v1/completions has it",
+    "functions": "is not supported: give tools",
+}
+NATIVE: Mapping[str, str] = dict.fromkeys(
+    (
+        "input_embeds",
+        "image_data",
+        "video_data",
+        "audio_data",
+        "custom_logit_processor",
+        "session_params",
+        "lora_path",
+        "return_hidden_states",
+        "return_routed_experts",
+    ),
+    _NOT_YET,
+)
+
+
+def refuse_constraints(fields: Fields) -> None:
+    """Raises RequestError naming the first that is given."""
+    if fields.has_none(CONSTRAINTS):
+        return
+    for name, why in CONSTRAINTS.items():
+        if fields.raw(name) is not None:
+            raise fields.refuse(name, why)
+
+
+def refuse_unsupported(fields: Fields, names: Mapping[str, str]) -> None:
+    """Raises RequestError naming the first that asks for something."""
+    if fields.has_none(names):
+        return
+    for name, why in names.items():
+        if _asks(fields.raw(name)):
+            raise fields.refuse(name, why)
+
+
+def _asks(value: object) -> bool:
+    """Null, false and what is empty do not; nor does an array of such, one for each of a batch."""
+    if isinstance(value, list):
+        return any(map(_asks, value))
+    return value is not None and value is not False and value != "" and value != {}
