@@ -29,6 +29,7 @@ class AnswerProgress:
         "_open",
         "_prompts",
         "_renderer",
+        "_rids",
         "_scored",
         "_seed",
         "_wants_scores",
@@ -42,6 +43,7 @@ class AnswerProgress:
         self._generation = generation
         self._prompts = prompts
         self._renderer: Renderer | None = None  # None: no attempt has begun yet
+        self._rids = generation.rids  # what the prompts are called, once an attempt has begun
         self._seed = 0
         self.usage = UsageSum()
         choices = range(generation.sampling.n or 1)
@@ -81,29 +83,33 @@ class AnswerProgress:
     def open(self, context: AnswerContext, rng: Random) -> None:
         """Before each attempt; only the first one sets anything.
 
-        A request without a seed is given one here, so that any worker continues it alike.
+        A request without a seed is given one here, so that any worker continues it alike. The
+        prompts are called what the context says, as it is what the client is told.
         """
         self.attempts += 1
         self._brought_before = self.tokens
         if self._renderer is not None:
             return
         self._renderer = self._generation.renderer(context)
+        self._rids = self._generation.rids or context.rids
         sampling = self._generation.sampling
         self._seed = sampling.seed if sampling.HasField("seed") else rng.getrandbits(63)
 
     def submits(self, new_rid: Callable[[], str]) -> list[tuple[int, str, pb.Submit]]:
-        """What is left to generate: prompt number, the client's rid, and the `Submit` without its
-        handle. A choice that has begun goes on alone, by its number."""
+        """What is left to generate: prompt number, its rid as the client knows it, and the `Submit`
+        without its handle. A choice that has begun goes on alone, by its number."""
         submits = []
         choices = self._generation.sampling.n or 1
         for prompt in sorted({prompt for prompt, _ in self._open}):
-            rid = self._generation.rids[prompt] if self._generation.rids else new_rid()
+            rid = there = self._rids[prompt] if self._rids else new_rid()
+            if self.attempts > 1 and not self._generation.rids:
+                there = new_rid()  # the worker may have the first one yet
             if not any((prompt, choice) in self._ids for choice in range(choices)):
-                submits.append((prompt, rid, self._submit(prompt, rid)))
+                submits.append((prompt, rid, self._submit(prompt, there)))
                 continue
             for choice in range(choices):
                 if (prompt, choice) in self._open:
-                    alone = self._submit(prompt, rid if choices == 1 else new_rid())
+                    alone = self._submit(prompt, there if choices == 1 else new_rid())
                     alone.sampling.n = 1
                     alone.first_choice = choice
                     alone.prior_output_ids = self._delivered(prompt, choice).tobytes()

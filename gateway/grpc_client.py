@@ -47,7 +47,7 @@ class GrpcWorkerClient:
             model=served.name,
             created=int(self._wall_clock()),
             token_bytes=served.encoder.tokenizer.shown_bytes,
-            rids=generation.rids,
+            rids=generation.rids or [self._new_rid() for _ in generation.prompts],
         )
         progress.open(context, self._rng)
         attempt = GrpcAttempt(

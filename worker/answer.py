@@ -48,7 +48,7 @@ class Answer:
                 asked.model,
                 asked.created,
                 asked.token_bytes,
-                rids=request.rids,
+                rids=rids,
                 report_cached=asked.report_cached,
             )
         )

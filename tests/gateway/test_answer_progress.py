@@ -55,6 +55,23 @@ def test_choices_that_go_on_alone_have_the_numbers_they_had() -> None:
     assert [submit.sampling.logprob_start for submit in submits] == [4, 4]
 
 
+def test_prompts_are_submitted_by_the_names_that_the_answer_tells() -> None:
+    request = parse_generate({"input_ids": [list(PROMPT), list(PROMPT)]})
+    progress = AnswerProgress(request, [PROMPT, PROMPT])
+    context = AnswerContext("r", "m", 0, lambda token: b"", rids=("x", "y"))
+    progress.open(context, Random(1))
+    first = progress.submits(lambda: "fresh")
+    assert [(rid, submit.rid) for _, rid, submit in first] == [("x", "x"), ("y", "y")]
+    for prompt in (0, 1):
+        progress.take(prompt, item("z", ids=[9], counts=(4, 0, 1)), 0)
+    # The worker that had them may be asked again before it has let go of them.
+    progress.open(context, Random(1))
+    again = progress.submits(lambda: "fresh")
+    assert [(rid, submit.rid) for _, rid, submit in again] == [("x", "fresh"), ("y", "fresh")]
+    told = json.loads(progress.end_aborted())
+    assert [one["meta_info"]["id"] for one in told] == ["x", "y"]
+
+
 def test_what_is_ended_by_order_keeps_what_had_come() -> None:
     progress = begun(choices=2)
     progress.take(0, item("so far", ids=[7, 8], counts=(4, 0, 2)), 0)

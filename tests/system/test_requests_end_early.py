@@ -1,6 +1,7 @@
 """Aborts and lost clients, end to end: the engine stops, pages come back, others go on."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -73,6 +74,32 @@ async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> No
     assert answer["meta_info"]["finish_reason"]["type"] == "abort"  # type: ignore[index]
     status, answer = await ten
     assert answer["meta_info"]["completion_tokens"] == 600  # type: ignore[index]
+    await idle(fleet)
+
+
+@pytest.mark.parametrize("through", ["gateway", "worker"])
+async def test_an_answer_without_a_rid_can_be_aborted_by_the_id_it_tells(
+    fleet: LiveFleet, through: str
+) -> None:
+    at = fleet.gateway_at if through == "gateway" else fleet.workers[0].http
+    body = {"text": ["one", "two"], "sampling_params": LONG, "stream": True}
+    told: dict[int, str] = {}
+    ends: dict[int, str] = {}
+    async with fleet.session.post(f"http://{at}/generate", json=body) as answer:
+        async for line in answer.content:
+            if not line.startswith(b"data: {"):
+                continue
+            event = json.loads(line[6:])
+            meta = event["meta_info"]
+            if told.setdefault(event["index"], meta["id"]) and len(told) == 2 and not ends:
+                ends[-1] = "asked"
+                await fleet.post("/abort_request", {"rid": told[0]}, at)
+            if meta["finish_reason"] is not None:
+                ends[event["index"]] = meta["finish_reason"]["type"]
+                if event["index"] == 0:
+                    await fleet.post("/abort_request", {"rid": told[1]}, at)
+    assert told[0] != told[1]
+    assert (ends[0], ends[1]) == ("abort", "abort")
     await idle(fleet)
 
 
