@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
+from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.admin_access import CALLER
+from radixgate.gateway.asked_model import asked_model
 from radixgate.gateway.json_answer import json_answer
 from radixgate.gateway.prompt_tokens import PromptTokenizer, ServedModel
 from radixgate.gateway.workers import Workers
@@ -90,17 +91,9 @@ class TokenRoutes:
         return self._prompts.served(self._model(request, body))
 
     def _model(self, request: web.Request, body: Mapping[str, object]) -> str:
-        """Raises UnknownModel, RequestError, or NoWorkerAvailable."""
-        name = Fields(body).text("model")
-        models = request[CALLER].models_of(self._fleet.models())
-        if name is not None and name not in models:
-            raise UnknownModel(name, models)
-        if name is None and len(models) > 1:
-            known = ", ".join(sorted(models))
-            raise RequestError(f"name a model: {known}", param="model")
-        if not models:
-            raise NoWorkerAvailable("no worker has joined yet")
-        return name or next(iter(models))
+        """Raises as `asked_model`."""
+        served, unheard_of = self._fleet.models(), self._workers.roster.unheard_of
+        return asked_model(body.get("model"), request[CALLER], served, unheard_of)
 
     async def _pass_on(
         self, request: web.Request, body: Mapping[str, object], data: bytes

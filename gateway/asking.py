@@ -9,9 +9,10 @@ from typing import Literal, Protocol
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
+from radixgate.errors import RequestError
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.answer_progress import AnswerProgress
+from radixgate.gateway.asked_model import asked_model
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
@@ -70,8 +71,16 @@ class PromptReader(Protocol):
 class Asking:
     """Reads requests against the fleet as it is now."""
 
-    def __init__(self, fleet: Fleet, prompts: PromptReader, stored: StoredResponses) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        prompts: PromptReader,
+        stored: StoredResponses,
+        unheard_of: Callable[[], int] = int,
+    ) -> None:
+        """`unheard_of`: workers that have not said yet what they serve."""
         self._fleet = fleet
+        self._unheard_of = unheard_of
         self._stored = stored
         self._prompts = prompts
         self._bodies = KnownBodies()
@@ -198,22 +207,8 @@ class Asking:
         return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
 
     def _model_of(self, name: object, caller: Caller) -> str:
-        """The model to route by. Raises UnknownModel, RequestError, or NoWorkerAvailable."""
-        served = self._fleet.models()
-        models = served if caller.models is None else caller.models_of(served)
-        if isinstance(name, str) and name in models:
-            return name
-        if name is not None and not isinstance(name, str):
-            raise RequestError("model must be a string", param="model")
-        if not served:
-            raise NoWorkerAvailable("no worker has joined yet")
-        if name is not None:
-            raise UnknownModel(name, models)
-        if len(models) != 1:
-            known = ", ".join(sorted(models))
-            raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
-        (only,) = models
-        return only
+        """The model to route by. Raises as `asked_model`."""
+        return asked_model(name, caller, self._fleet.models(), self._unheard_of)
 
 
 def _salt(caller: Caller, given: str | None) -> str | None:

@@ -145,7 +145,7 @@ class DataPath:
         )
         self._core = Core(
             choice=self.choice,
-            asking=Asking(self.fleet, self.prompts, self.stored),
+            asking=Asking(self.fleet, self.prompts, self.stored, workers.roster.unheard_of),
             clients=workers.clients,
             on_worker_failed=workers.check_soon,
             policy=config.policy,

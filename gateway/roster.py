@@ -84,6 +84,10 @@ class Roster:
     def ready(self) -> list[Member]:
         return [one for one in self._members.values() if one.state is WorkerState.READY]
 
+    def unheard_of(self) -> int:
+        """How many have never said who they are. O(workers)."""
+        return sum(one.identity is None for one in self._members.values())
+
     def get(self, worker_id: str) -> Member | None:
         return self._members.get(worker_id)
 

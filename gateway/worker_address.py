@@ -34,7 +34,7 @@ def read_worker_url(url: str, schemes: frozenset[str]) -> WorkerAddress:
     except ValueError as exc:
         raise RequestError(f"worker {url!r:.200}: {exc}", param="url") from exc
     scheme = parts.scheme.lower()
-    if scheme not in schemes or host is None or port is None:
+    if scheme not in schemes or host is None or not port:
         raise RequestError(f"worker {url!r:.200}: {example} is expected", param="url")
     if parts.path.strip("/") or parts.query or parts.fragment or parts.username is not None:
         raise RequestError(

@@ -7,7 +7,7 @@ import pytest
 
 from radixgate.fleet.fleet import WorkerState
 from scripted_worker import ScriptedWorker, json_answer
-from small_gateway import SmallGateway, small_gateway
+from small_gateway import SmallGateway, chat_body, small_gateway
 from until import until
 
 
@@ -51,6 +51,25 @@ async def test_de1_late_workers_join_by_themselves() -> None:
             assert set((await states(gateway)).values()) == {("ready", "toy")}
 
 
+async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_serves() -> None:
+    absent = ScriptedWorker(model="other", port=free_port())
+    async with ScriptedWorker() as good, small_gateway([good]) as gateway:
+        assert (await gateway.chat(model="other")).status == 404
+        gateway.gateway.workers.add(absent.url)
+        for path, body in (
+            ("/v1/chat/completions", chat_body(model="other")),
+            ("/tokenize", {"model": "other", "prompt": "a"}),
+            ("/explain", chat_body(model="other")),
+        ):
+            refused = await gateway.post(path, body)
+            assert (refused.status, refused.header("retry-after")) == (503, "1"), path
+        assert (await gateway.chat()).status == 200
+        async with absent:
+            await gateway.ready(2)
+            assert (await gateway.chat(model="other")).status == 200
+            assert (await gateway.chat(model="third")).status == 404
+
+
 async def test_de1_an_empty_gateway_serves_once_a_worker_is_added() -> None:
     async with ScriptedWorker() as worker, small_gateway() as gateway:
         assert (await gateway.chat()).status == 503
@@ -78,6 +97,7 @@ async def test_de1_two_spellings_of_an_address_are_one_worker() -> None:
         pytest.param("ftp://127.0.0.1:80", id="another-scheme"),
         pytest.param("http://127.0.0.1", id="no-port"),
         pytest.param("http://127.0.0.1:99999", id="port-too-large"),
+        pytest.param("http://127.0.0.1:0", id="port-0"),
         pytest.param("http://127.0.0.1:80/path", id="a-path"),
         pytest.param("http://u:p@127.0.0.1:80", id="a-password"),
         pytest.param(5, id="a-number"),
