@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_port
 from radixgate.errors import ConfigError
 from radixgate.policies.registry import DEFAULT_POLICY, POLICIES
 
@@ -25,6 +26,9 @@ _MUST_NOT_BE_NEGATIVE = (
     "retry_max_backoff_ms",
     "shutdown_grace_period_secs",
 )
+
+# More than any machine has cores for: it is a number that was meant for something else.
+MOST_PROCESSES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,9 @@ class GatewayConfig:
     )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= 65_535:
-            raise ConfigError(f"port is {self.port}, it must be from 0 to 65535")
+        check_port("port", self.port)
+        if self.processes > MOST_PROCESSES:
+            raise ConfigError(f"processes is {self.processes}, it must be at most {MOST_PROCESSES}")
         for name in _MUST_BE_OVER_ZERO:
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name):g}, it must be over 0")

@@ -93,6 +93,7 @@ def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
     for by name and cannot be had.
     """
     device = config.device.partition(":")[0]
+    _check_device(config.device)
     backend = config.attention_backend
     if backend == "cpu" and device != "cpu":
         raise ConfigError(
@@ -110,6 +111,18 @@ def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
     arithmetic = Arithmetic(kv, WeightsMode(config.weights))
     _log.info("computing", extra=fields(backend=backend, kv=kv, weights=config.weights))
     return Compute(arithmetic, backend, config.device, native)
+
+
+def _check_device(device: str) -> None:
+    """Raises ConfigError where torch has no such device, or this machine none."""
+    try:
+        torch.empty(0, device=device)
+    # Without CUDA in the build torch fails an assertion of its own.
+    except (RuntimeError, AssertionError, ImportError) as exc:
+        why = str(exc).partition("\n")[0]
+        raise ConfigError(
+            f"device {device!r} cannot be used: {why}; give --device cpu", param="device"
+        ) from exc
 
 
 def _auto_kv(native: NativeLibrary | None) -> KvDtype:

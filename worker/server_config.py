@@ -4,6 +4,7 @@ import ssl
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_port
 from radixgate.errors import ConfigError
 from radixgate.tls import pem, server_context
 
@@ -54,6 +55,18 @@ class ServerConfig:
     log_level: str = knob("info", help="what is logged", choices=("debug", "info", "warning"))
 
     def __post_init__(self) -> None:
+        for name in ("port", "grpc_port"):
+            check_port(name, getattr(self, name))
+        for name in ("max_payload_size", "kv_ring_updates"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}, it must be at least 1")
+        if self.shutdown_grace_period_secs < 0:
+            raise ConfigError(
+                f"shutdown_grace_period_secs is {self.shutdown_grace_period_secs:g},"
+                " it cannot be negative"
+            )
+        if self.served_model_name == "":
+            raise ConfigError("served_model_name is empty: give a name, or leave it out")
         if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
             raise ConfigError("ssl_certfile and ssl_keyfile: one needs the other")
         if self.ssl_ca_certs is not None and self.ssl_certfile is None:

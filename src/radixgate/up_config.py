@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_port
 from radixgate.errors import ConfigError
 
 
@@ -34,6 +35,7 @@ class UpConfig:
     )
 
     def __post_init__(self) -> None:
+        check_port("port", self.port)
         if self.workers < 1:
             raise ConfigError(f"--workers {self.workers}: at least 1")
         if self.threads is not None and self.threads < 1:

@@ -21,6 +21,7 @@ class Middle:
     [
         pytest.param("port", 70_000, id="port"),
         pytest.param("port", -1, id="port-negative"),
+        pytest.param("processes", 1_000_000, id="processes-by-the-million"),
         pytest.param("max_payload_size", 0, id="no-payload"),
         pytest.param("request_timeout_secs", 0.0, id="no-time"),
         pytest.param("health_check_interval_secs", -1.0, id="interval"),

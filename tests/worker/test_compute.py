@@ -61,9 +61,16 @@ def test_torch_asked_for_by_name_compiles_nothing(tmp_path: Path) -> None:
 
 
 def test_the_kernels_are_for_the_processor(tmp_path: Path) -> None:
-    config = replace(CONFIG, attention_backend="cpu", device="cuda:1")
-    with pytest.raises(ConfigError, match="cpu does not run on the device cuda:1"):
+    config = replace(CONFIG, attention_backend="cpu", device="meta")
+    with pytest.raises(ConfigError, match="cpu does not run on the device meta"):
         choose_compute(config, tmp_path)
+
+
+@pytest.mark.parametrize("device", ["nowhere", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str) -> None:
+    with pytest.raises(ConfigError, match=f"device '{device}' cannot be used: ") as refused:
+        choose_compute(replace(CONFIG, device=device), tmp_path)
+    assert refused.value.param == "device"
 
 
 def test_q4_needs_a_file_with_blocks(tmp_path: Path) -> None:
