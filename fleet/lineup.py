@@ -22,7 +22,7 @@ class Lineup:
         """O(workers), about 20 ns each; what is cached is found when first asked for."""
         ready = self._ready
         told = ready.told(self._now)
-        elsewhere = told.queued_elsewhere
+        elsewhere, kv_share = told.queued_elsewhere, told.kv_share
         return Candidates(
             ids=ready.ids,
             requests_in_flight=ready.in_flight.requests[:],
@@ -30,8 +30,8 @@ class Lineup:
             running=told.running,
             waiting=told.waiting,
             queued_uncached_tokens=told.queued,
-            queued_elsewhere=_unknown_to_us(elsewhere, ready) if any(elsewhere) else elsewhere,
-            kv_share_used=_kv_shares_used(told.kv_share, ready),
+            queued_elsewhere=_unknown_to_us(elsewhere, ready) if told.sent_elsewhere else elsewhere,
+            kv_share_used=kv_share if told.all_tell_kv else _kv_shares_used(kv_share, ready),
             prefill_tokens_per_s=told.speeds,
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
@@ -130,8 +130,6 @@ def _kv_shares_used(
     reported: Sequence[float | None], ready: ReadyWorkers
 ) -> Sequence[float | None]:
     """As reported; else our own tokens over the capacity; None if neither is known."""
-    if None not in reported:
-        return reported
     return [
         share if share is not None or not capacity else min(1.0, record.tokens_in_flight / capacity)
         for share, record, capacity in zip(reported, ready.records, ready.capacities, strict=True)

@@ -25,6 +25,8 @@ class Told(msgspec.Struct, frozen=True):
     kv_share: Sequence[float | None]
     requests: Sequence[int]  # running and waiting; UNREPORTED where there is no report
     speeds: Sequence[float | None]
+    sent_elsewhere: bool  # some of what is queued was sent by others
+    all_tell_kv: bool  # nobody's share is None
 
 
 class ReadyWorkers:
@@ -115,6 +117,8 @@ class ReadyWorkers:
                 tuple(self.kv_share),
                 tuple(self._requests),
                 self._speeds.column,
+                any(self.queued_elsewhere),
+                None not in self.kv_share,
             )
         return self._told
 

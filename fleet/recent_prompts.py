@@ -1,6 +1,5 @@
 """The last distinct prompts: how large a share of them begins like this one?"""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -31,7 +30,7 @@ class RecentPrompts:
         # By last id and mark, the oldest first; two of one length never have both in common.
         self._prompts: dict[tuple[int, int], RecentPrompt] = {}
         self._marks: dict[int, list[int]] = {}  # last id -> marks of the prompts that end there
-        self._lengths: Counter[int] = Counter()  # in blocks -> prompts; none of zero
+        self._lengths: dict[int, int] = {}  # in blocks -> prompts; none of zero
         # By depth and the id there, how many prompts begin so. What many prompts begin with is
         # asked for with each of them.
         self._alike: dict[int, dict[int, int]] = {}
@@ -41,18 +40,22 @@ class RecentPrompts:
 
         O(different lengths + watched depths).
         """
-        if not prompt.ids:
+        ids, mark, prompts = prompt.ids, prompt.mark, self._prompts
+        if not ids:
             return
-        continued = self._continued_by(prompt)
-        if continued is None and len(self._prompts) == REMEMBERED:
-            continued = next(iter(self._prompts))
-        if continued is not None:
-            self._forget(continued)
-        last = prompt.ids[-1]
-        self._prompts[last, prompt.mark] = prompt
-        self._marks.setdefault(last, []).append(prompt.mark)
-        self._lengths[len(prompt.ids)] += 1
-        self._count(prompt.ids, 1)
+        last, own = ids[-1], len(ids)
+        if prompts.pop((last, mark), None) is not None:  # the same one, which counts as before
+            self._marks[last].remove(mark)
+        else:
+            continued = self._continued_by(ids)
+            if continued is None and len(prompts) == REMEMBERED:
+                continued = next(iter(prompts))
+            if continued is not None:
+                self._forget(continued)
+            self._lengths[own] = self._lengths.get(own, 0) + 1
+            self._count(ids, 1)
+        prompts[last, mark] = prompt
+        self._marks.setdefault(last, []).append(mark)
 
     def clear(self) -> None:
         self._prompts.clear()
@@ -60,13 +63,9 @@ class RecentPrompts:
         self._lengths.clear()
         self._alike.clear()
 
-    def _continued_by(self, prompt: RecentPrompt) -> tuple[int, int] | None:
+    def _continued_by(self, ids: Sequence[int]) -> tuple[int, int] | None:
         """The longest is the last turn; a shorter one may belong to another conversation."""
-        ids, marks = prompt.ids, self._marks
-        same = ids[-1], prompt.mark
-        if same in self._prompts:
-            return same
-        own = len(ids)
+        marks, own = self._marks, len(ids)
         lengths = [n for n in self._lengths if n < own and ids[n - 1] in marks]
         if not lengths:
             return None
