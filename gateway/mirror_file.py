@@ -1,10 +1,12 @@
 """The file by which a gateway that is started again knows what its workers have cached."""
 
 import logging
+import os
 from pathlib import Path
 
 import msgspec
 
+from radixgate.errors import ConfigError
 from radixgate.log import fields
 from radixgate.radix_mirror.feed import KvFeed
 from radixgate.radix_mirror.kept import KeptBlocks, read_kept, write_kept
@@ -16,12 +18,13 @@ class MirrorFile:
     """Read once, at the start; written once, at the end. A file that is no good costs a warning."""
 
     def __init__(self, path: str | None) -> None:
-        """None: nothing is kept."""
+        """None: nothing is kept. Raises ConfigError if nothing can be written there."""
         self._path = None if path is None else Path(path)
         self._kept: dict[str, KeptBlocks] = {}
         self._feeds: dict[str, KvFeed] = {}
         if self._path is None:
             return
+        _check_writable(self._path)
         try:
             self._kept = dict(read_kept(self._path))
         except (OSError, ValueError, msgspec.MsgspecError) as exc:
@@ -48,3 +51,15 @@ class MirrorFile:
             _log.warning(
                 "the mirror file is not written", extra=fields(path=str(self._path), error=str(exc))
             )
+
+
+def _check_writable(path: Path) -> None:
+    """At the end it would be too late to say so. Raises ConfigError."""
+    trial = path.with_name(f"{path.name}.{os.getpid()}.trial")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "Is a directory")
+        trial.touch()
+        trial.unlink()
+    except OSError as exc:
+        raise ConfigError(f"mirror_file {path} cannot be written: {exc.strerror or exc}") from exc
