@@ -16,6 +16,7 @@ from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
+from radixgate.loadgen.output_places import check_file, check_folder
 from radixgate.loadgen.progress import Progress, open_progress
 from radixgate.loadgen.report import table
 from radixgate.loadgen.reports.regenerate import overview_text, verdict_line, write_reports
@@ -87,6 +88,9 @@ def run_bench(
     there.
     """
     raise_limit()
+    check_file("--output-file", config.output_file)
+    check_file("--schedule-file", config.schedule_file)
+    check_folder("--output-folder", config.output_folder)
     bench = Workbench(workload or WorkloadConfig(), shape or ArrivalConfig())
     study = study or StudyConfig()
     if (study.sweep or study.find_goodput) and config.arrives in ("trace", "rl-step"):

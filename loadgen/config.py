@@ -7,6 +7,7 @@ from radixgate.analysis.slo import slo_of
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ARRIVALS
+from radixgate.loadgen.server_url import check_url
 
 BACKENDS = (
     "radixgate",
@@ -164,6 +165,8 @@ class BenchConfig:
         for name in ("settle_s", "fleet_poll_s"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{_flag(name)} must not be negative: {getattr(self, name):g}")
+        if self.base_url is not None:
+            check_url("--base-url", self.base_url)
         slo_of(self.goodput)
         if self.max_concurrency is not None and self.processes > self.max_concurrency:
             raise ConfigError(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
+from radixgate.loadgen.server_url import check_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class BatchConfig:
         for place, item in enumerate(self.header, 1):
             if item.find("=") < 1:  # not printed: it may be a key
                 raise ConfigError(f"--header must be Name=Value; number {place} is not")
+        check_url("--base-url", self.base_url)
         if self.output_path == self.input_path:
             raise ConfigError(f"--output {self.output} is the input")
 

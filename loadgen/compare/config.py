@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError
+from radixgate.loadgen.server_url import check_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ class CompareConfig:
         names = [arm.name for arm in self.arms]
         if len(names) < 2 or len(set(names)) < len(names):
             raise ConfigError(f"a comparison needs two arms with different names, not {names}")
+        for arm in self.arms:
+            if arm.url is not None:
+                check_url("--urls", arm.url)
         for name in ("rounds", "workers", "page_size", "max_total_tokens", "threads"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -20,6 +20,7 @@ from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.open_files import raise_limit
+from radixgate.loadgen.output_places import check_folder
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.reports.run_folder import run_info, write_run
 from radixgate.loadgen.reusable import with_reusable
@@ -41,6 +42,7 @@ def run_compare(
     raise_limit()
     if bench.base_url is not None:
         raise ConfigError("--base-url is one server; a comparison takes --policies or --urls")
+    check_folder("--output-folder", bench.output_folder or _FOLDER)
     folder = Path(bench.output_folder or _FOLDER)
     schedule = schedule_of(bench, workload, shape)
     print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)

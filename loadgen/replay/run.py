@@ -10,6 +10,7 @@ import msgspec
 from radixgate.errors import ConfigError
 from radixgate.fleet.decision_lines import DecisionLine, OutcomeLine, StartLine
 from radixgate.fleet.rule import UNNAMED
+from radixgate.loadgen.output_places import check_file
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.log_reader import Gaps, read_log
 from radixgate.loadgen.replay.redecide import LogClock, Redecider
@@ -21,6 +22,7 @@ from radixgate.policies.registry import PolicyConfigs, make_policy
 
 def run_replay(config: ReplayConfig, configs: PolicyConfigs) -> int:
     """Decide again, print and write. Raises ConfigError for what cannot be read or made."""
+    check_file("--json", config.json)
     gaps, tally = Gaps(), Tally()
     redecider = Redecider(lambda *told: _policy(config, configs, *told), config.seed)
     for line in read_log(Path(config.log), gaps):

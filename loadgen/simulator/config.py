@@ -1,5 +1,6 @@
 """What `radixgate simulate` can be told."""
 
+import math
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
@@ -82,10 +83,10 @@ class SimulateConfig:
         if self.shared_cores and self.fit is None:
             raise ConfigError("--shared-cores says how the run of --fit is read: give --fit too")
         objective_of(self.goodput)
-        if not self.load > 0.0:
-            raise ConfigError(f"--load must be over 0, not {self.load:g}")
-        if self.capacity is not None and not self.capacity > 0.0:
-            raise ConfigError(f"--capacity must be over 0, not {self.capacity:g}")
+        for name in ("load", "capacity"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < math.inf:
+                raise ConfigError(f"{_flag(name)} must be over 0 and finite, not {value:g}")
         if not 0.0 <= self.event_loss < 1.0:
             raise ConfigError(f"--event-loss must be from 0 to below 1, not {self.event_loss:g}")
         if self.max_requests is not None and self.max_requests < 1:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from radixgate.errors import ConfigError
+from radixgate.loadgen.output_places import check_file
 from radixgate.loadgen.reports.run_folder import read_run
 from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.simulator.dataset_config import DatasetConfig
@@ -41,6 +42,8 @@ def run_simulation(
     shapes: WorkloadConfig | None = None,
 ) -> int:
     """Compare, print and write. Raises ConfigError for what cannot be simulated."""
+    check_file("--json", config.json)
+    check_file("--plot", config.plot)
     configs = configs or PolicyConfigs()
     rules = {name: rule_named(name, configs) for name in config.policy_names}
     trial = Trial(config, dataset, shapes)

@@ -1,6 +1,7 @@
 """`radixgate simulate` from its settings to its JSON."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,10 @@ def test_rows_without_time_and_session_are_refused(tmp_path: Path) -> None:
 def test_how_a_run_is_read_takes_a_run() -> None:
     with pytest.raises(ConfigError, match="give --fit too"):
         SimulateConfig(shared_cores=True)
+
+
+@pytest.mark.parametrize("name", ["load", "capacity"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf])
+def test_a_pace_without_end_is_refused(name: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"^--{name} must be over 0 and finite, not"):
+        SimulateConfig(**{name: value})  # type: ignore[arg-type]
