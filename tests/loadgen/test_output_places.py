@@ -61,7 +61,9 @@ def test_a_file_that_is_there_keeps_what_it_holds(tmp_path: Path) -> None:
         check_file("--output-file", str(tmp_path))
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "foo", "ftp://a:1", "http:///x"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000", "localhost:8000", "foo", "ftp://a:1", "http:///x"]
+)
 def test_a_server_s_address_is_a_url(url: str) -> None:
     """A batch would write an error as the answer of every line."""
     with pytest.raises(ConfigError, match=f"^--base-url {url}: http://host:port"):
