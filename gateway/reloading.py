@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
@@ -49,6 +49,7 @@ class Reloading:
         self._adopt = adopt
         self._workers = workers
         self._named: Mapping[str, WorkerEntry] = {}
+        self._keys: Sequence[KeyEntry] = ()
         self._one_at_a_time = asyncio.Lock()
 
     def read_by(self, current: GatewaySettings, reread: Callable[[], GatewaySettings]) -> None:
@@ -59,6 +60,7 @@ class Reloading:
     def begin(self) -> None:
         """Add the workers that the settings name. Raises ConfigError."""
         config = self._current.config
+        self._keys = keys_of(self._current.rules.access)
         self._named = configured_workers(
             config.worker_urls, config.workers_file, self._workers.roster
         )
@@ -96,7 +98,8 @@ class Reloading:
             )
             self._check_known(named)
             await self._adopt(Adoption(change, keys))
-            self._current = change.settings
+            change = self._with_files(change, keys, named)
+            self._current, self._keys = change.settings, keys
             await self._follow(named)
         _log.info(
             "settings reloaded",
@@ -106,6 +109,17 @@ class Reloading:
             ),
         )
         return change
+
+    def _with_files(
+        self, change: Change, keys: Sequence[KeyEntry], named: Mapping[str, WorkerEntry]
+    ) -> Change:
+        """A file whose name stays counts as changed where what it says has."""
+        changed = {*change.changed}
+        if keys != self._keys:
+            changed.add("access.api_keys_file")
+        if named != self._named and "gateway.worker_urls" not in changed:
+            changed.add("gateway.workers_file")
+        return replace(change, changed=tuple(sorted(changed)))
 
     # ------------------------------------------------------------ the workers
 

@@ -142,6 +142,10 @@ async def test_keys_change_for_clients_and_admins(tmp_path: Path) -> None:
         assert (await gateway.post(CHAT, chat_body(), new)).status == 200
         assert (await gateway.get("/workers", old)).status == 401
         assert (await gateway.get("/workers", new)).status == 200
+        keys.write_text(keys.read_text().replace("tenant: t", "tenant: u"))
+        told = (await gateway.post("/reload", b"", new)).json
+        assert told == {"changed": ["access.api_keys_file"], "needs_restart": []}
+        assert (await gateway.post("/reload", b"", new)).json["changed"] == []
 
 
 async def test_the_workers_of_the_file_come_and_go_and_others_stay(tmp_path: Path) -> None:
@@ -163,7 +167,9 @@ async def test_the_workers_of_the_file_come_and_go_and_others_stay(tmp_path: Pat
         row = (await gateway.get(f"/workers/{by_file.url[7:]}")).json
         assert row["labels"] == {"zone": "b"}
         file.write_text(f"workers:\n  - url: {later.url}\n")
-        assert (await gateway.post("/reload", b"")).status == 200
+        told = (await gateway.post("/reload", b"")).json
+        assert told == {"changed": ["gateway.workers_file"], "needs_restart": []}
+        assert (await gateway.post("/reload", b"")).json["changed"] == []
         await gateway.ready(3)
         urls = {row["url"] for row in (await gateway.get("/workers")).json["workers"]}
         assert urls == {by_flag.url, later.url, by_request.url}
