@@ -38,14 +38,14 @@ class MirrorKey(NamedTuple):
 
         O(depths).
         """
+        if not blocks:
+            return [0] * len(depths)
         if self.unit == "tokens":
             size = self.block_size
             most = max(0, prompt_tokens - 1) // size
-            if max(depths, default=0) > most:
+            if most < blocks and max(depths, default=0) > most:
                 depths = [min(depth, most) for depth in depths]
             return list(map(mul, depths, repeat(size)))
-        if not blocks:
-            return [0] * len(depths)
         worth = prompt_tokens / bytes_in_blocks(blocks)
         most = max(0, prompt_tokens - 1)
         return [min(int(bytes_in_blocks(depth) * worth), most) for depth in depths]

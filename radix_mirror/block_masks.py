@@ -13,11 +13,13 @@ class BlockMasks:
     compares identities before it compares masks.
     """
 
-    __slots__ = ("_masks", "_pieces")
+    __slots__ = ("_masks", "_pieces", "lookup")
 
     def __init__(self, pieces: Pieces) -> None:
         """`pieces` are told of each change."""
         self._masks: dict[int, int] = {}
+        # `get` without a Python frame, for the walk along a prompt.
+        self.lookup: Callable[[int, int], int] = self._masks.get
         self._pieces = pieces
 
     def __len__(self) -> int:
@@ -34,11 +36,6 @@ class BlockMasks:
     def entries(self) -> Sized:
         """What it holds, to be counted, or asked whether there is any, without a Python frame."""
         return self._masks
-
-    @property
-    def lookup(self) -> Callable[[int, int], int]:
-        """`get` without a Python frame, for the walk along a prompt."""
-        return self._masks.get
 
     def add(self, bit: int, ids: Iterable[int]) -> list[int]:
         """Set the bit in every block; returns those where it was not set. O(blocks)."""
@@ -93,8 +90,10 @@ class BlockMasks:
         """The blocks whose bit is set. O(all blocks)."""
         return [block for block, mask in self._masks.items() if mask & bit]
 
-    def without(self, bit: int, ids: Sequence[int]) -> list[int]:
-        """Those of `ids` whose bit is not set, in order."""
+    def without(self, bit: int, ids: Sequence[int]) -> Sequence[int]:
+        """Those of `ids` whose bit is not set, in order; `ids` itself where nobody holds any."""
+        if self._masks.keys().isdisjoint(ids):
+            return ids
         get = self._masks.get
         return [block for block in ids if not get(block, 0) & bit]
 

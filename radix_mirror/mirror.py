@@ -56,7 +56,7 @@ class RadixMirror:
         self._reported = ReportedBlocks(self._claims, self._pieces)
         self._approximate = ApproximateBlocks(self._believed, config.mirror_ttl_s)
         tables = self._reported.tables
-        self._device = tables[Tier.DEVICE].lookup
+        self._device = tables[Tier.DEVICE]
         elsewhere: list[BlockMasks | Claims] = [*tables[1:], self._claims, self._believed]
         self._others = [table.lookup for table in elsewhere]
         self._entries = [table.entries for table in elsewhere]
@@ -290,7 +290,7 @@ class RadixMirror:
 
     def _tables(self) -> list[Lookup]:
         """Where a block may be held; an empty table is not asked. The device comes first."""
-        return [self._device, *compress(self._others, self._entries)]
+        return [self._device.lookup, *compress(self._others, self._entries)]
 
     def _claim(self, worker: _Worker, ids: Sequence[int], held: int) -> Claim:
         """What it holds is stored on its device if the last look has found nothing elsewhere."""

@@ -3,11 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from typing import Protocol
 
 from radixgate.radix_mirror.walk import CROWD, Depths, FallOffs, Lookup, enter, fall_offs
 
 # Looks that are told apart.
 _MOST_LOOKS = 8
+
+
+class StoredBlocks(Protocol):
+    """A table of who has stored which block."""
+
+    lookup: Lookup
+
+    def without(self, bit: int, ids: Sequence[int]) -> Sequence[int]:
+        """Those of `ids` that the worker has not stored, in order."""
+        ...
 
 
 @dataclass(slots=True, eq=False)

@@ -1,10 +1,11 @@
 """What earlier walks found, in pieces of a prompt: who holds a piece, and where others fell off."""
 
+from array import array
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 
 from radixgate.radix_mirror.paths import Paths
-from radixgate.radix_mirror.piece import Piece
+from radixgate.radix_mirror.piece import Piece, StoredBlocks
 from radixgate.radix_mirror.walk import Depths, Lookup, enter_all, fall_offs, fill
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
@@ -83,22 +84,28 @@ class Pieces:
         start = len(ids) // size * size
         return leaning | fill(depths, tables, alive, ids[start:], start)
 
-    def missing(self, bit: int, stored: Lookup, ids: Sequence[int], start: int) -> list[int]:
+    def missing(
+        self, bit: int, stored: StoredBlocks, ids: Sequence[int], start: int
+    ) -> Sequence[int]:
         """What the worker has not stored of a prompt, from the depth `start` on.
 
         O(pieces) where it has stored nothing of a piece, else O(blocks).
         """
-        size, known = self._size, self._pieces
-        if len(ids) < _SHORT * size:
-            return [block for block in ids[start:] if not stored(block, 0) & bit]
-        missing: list[int] = []
-        for end in range(start - start % size + size, len(ids) + size, size):
-            part = ids[start:end]
-            piece = known.get(ids[end - 1]) if end <= len(ids) else None
-            if piece is None or piece.stored_by(stored) & bit:
-                part = [block for block in part if not stored(block, 0) & bit]
-            missing += part
+        size, known, own = self._size, self._pieces, len(ids)
+        if own < _SHORT * size:
+            return stored.without(bit, ids[start:])
+        missing = array("Q")
+        lacks = start  # from here on nothing is stored
+        for end in range(start - start % size + size, own + size, size):
+            piece = known.get(ids[end - 1]) if end <= own else None
+            if piece is None or piece.stored_by(stored.lookup) & bit:
+                part = stored.without(bit, ids[start:end])
+                if len(part) < min(end, own) - start:
+                    missing.extend(ids[lacks:start])
+                    missing.extend(part)
+                    lacks = end
             start = end
+        missing.extend(ids[lacks:])
         return missing
 
     def touch(self, bit: int, ids: Iterable[int]) -> None:

@@ -70,7 +70,7 @@ class ReportedBlocks:
                 case Settled():
                     self._settle(worker, event.key)
 
-    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> list[int]:
+    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> Sequence[int]:
         """Those of `ids` that the worker has not reported as stored on its device, in order."""
         return self.tables[Tier.DEVICE].without(worker.bit, ids)
 

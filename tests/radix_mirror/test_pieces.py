@@ -98,11 +98,11 @@ def test_what_a_worker_has_not_stored_is_what_its_mask_lacks() -> None:
     bench.first.add(B, (1, 2, 6))
     bench.depths()
     for _ in range(2):
-        assert bench.pieces.missing(B, bench.first.lookup, PROMPT, 1) == [3, 4, 5, 7]
-        assert bench.pieces.missing(A, bench.first.lookup, PROMPT, 0) == []
+        assert list(bench.pieces.missing(B, bench.first, PROMPT, 1)) == [3, 4, 5, 7]
+        assert list(bench.pieces.missing(A, bench.first, PROMPT, 0)) == []
     bench.first.add(B, (4,))
     bench.first.drop(B, (6,))
-    assert bench.pieces.missing(B, bench.first.lookup, PROMPT, 1) == [3, 5, 6, 7]
+    assert list(bench.pieces.missing(B, bench.first, PROMPT, 1)) == [3, 5, 6, 7]
 
 
 def test_beyond_the_bound_what_no_walk_has_come_through_leaves() -> None:
@@ -176,5 +176,5 @@ def test_after_any_changes_both_walks_agree(
             assert found == expected
             for one in (A, B):
                 lacks = [b for b in asked[1:] if not bench.first.get(b, 0) & one]
-                assert bench.pieces.missing(one, bench.first.lookup, asked, 1) == lacks
+                assert list(bench.pieces.missing(one, bench.first, asked, 1)) == lacks
         bench.pieces.check(bench.tables, A | B)
