@@ -105,6 +105,7 @@ def _choose_among(
         steps = candidates.read_decode_step_s()
         return [steps[at] for at in own] if steps else ()
 
+    added_up = candidates.reported_requests
     mine = Candidates(
         ids=[candidates.ids[at] for at in own],
         requests_in_flight=[candidates.requests_in_flight[at] for at in own],
@@ -118,6 +119,7 @@ def _choose_among(
         read_cached_tokens=cached,
         read_recent_share=lambda at: candidates.read_recent_share(own[at]),
         read_decode_step_s=steps_s,
+        reported_requests=[added_up[at] for at in own] if added_up else (),
     )
     choice = policy.choose(request, mine)
 

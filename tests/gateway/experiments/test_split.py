@@ -94,6 +94,7 @@ def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
             recent_share=lambda at: (0.4, 0.5, 0.6)[at],
         ),
         read_decode_step_s=lambda: [0.01, 0.02, None],
+        reported_requests=(14, 16, 18),
     )
     assert policy.choose(request("s"), three).index == 0
     (mine,) = arm.given
@@ -104,9 +105,10 @@ def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
     assert mine.read_cached_tokens() == [1, 3]
     assert [mine.read_recent_share(at) for at in (0, 1)] == [0.4, 0.6]
     assert mine.read_decode_step_s() == [0.01, None]
-    nobody_tells = structs.replace(three, read_decode_step_s=tuple)
+    nobody_tells = structs.replace(three, read_decode_step_s=tuple, reported_requests=())
     policy.choose(request("s"), nobody_tells)
     assert arm.given[-1].read_decode_step_s() == ()
+    assert arm.given[-1].reported_requests == ()
 
 
 def test_an_empty_pool_is_stood_in_for() -> None:
