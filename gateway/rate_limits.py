@@ -35,8 +35,10 @@ class Bucket:
         self._level = level - amount
         return 0.0
 
-    def resize(self, per_minute: float) -> None:
+    def resize(self, per_minute: float, now: float) -> None:
         """Fill at this rate from now on; what is in it stays, up to the new minute's worth."""
+        self._level = min(self._level + (now - self._at) * self._per_s, self._most)
+        self._at = now
         self._most = per_minute
         self._per_s = per_minute / 60.0
 
@@ -108,7 +110,7 @@ class RateLimits:
 def _bucket(known: Bucket | None, per_minute: float, now: float) -> Bucket:
     if known is None:
         return Bucket(per_minute, now)
-    known.resize(per_minute)
+    known.resize(per_minute, now)
     return known
 
 

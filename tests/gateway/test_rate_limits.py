@@ -7,7 +7,7 @@ from radixgate.errors import TooManyRequests
 from radixgate.gateway.attempt import AnswerCounts
 from radixgate.gateway.keys_file import TenantLimits
 from radixgate.gateway.limits_config import LimitsConfig
-from radixgate.gateway.rate_limits import RateLimits
+from radixgate.gateway.rate_limits import Bucket, RateLimits
 
 
 def limits(clock: FakeClock, **own: TenantLimits) -> RateLimits:
@@ -87,3 +87,18 @@ def test_what_the_tokens_refuse_costs_no_request() -> None:
 
 def test_without_limits_there_is_nothing_to_look_at() -> None:
     assert not RateLimits(LimitsConfig(), {"red": TenantLimits()}, FakeClock()).any
+
+
+def test_time_before_a_change_of_the_rate_has_filled_at_the_old_one() -> None:
+    bucket = Bucket(60, now=0)
+    assert bucket.take(60, now=0) == 0
+    bucket.resize(6_000, now=30)
+    assert bucket.take(31, now=30) == pytest.approx(0.01)
+    assert bucket.take(30, now=30) == 0
+
+
+def test_a_bucket_that_is_made_smaller_keeps_no_more_than_its_new_minute() -> None:
+    bucket = Bucket(60, now=0)
+    bucket.resize(6, now=0)
+    assert bucket.take(6, now=0) == 0
+    assert bucket.take(1, now=0) == pytest.approx(10)
