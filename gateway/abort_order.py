@@ -39,6 +39,6 @@ class AbortOrder:
             return True
         try:
             rid = _decode(body).rid
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return False
         return any(map(self.names, rid)) if isinstance(rid, list) else self.names(rid)

@@ -85,6 +85,11 @@ def refuse_unsupported(fields: Fields, names: Mapping[str, str]) -> None:
 
 def _asks(value: object) -> bool:
     """Null, false and what is empty do not; nor does an array of such, one for each of a batch."""
-    if isinstance(value, list):
-        return any(map(_asks, value))
-    return value is not None and value is not False and value != "" and value != {}
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += one
+        elif one is not None and one is not False and one != "" and one != {}:
+            return True
+    return False

@@ -62,7 +62,7 @@ def _tool_call(call: object, where: str) -> dict[str, Any]:
         # Clients send the arguments as JSON text; templates dump them themselves.
         try:
             arguments = json.loads(arguments) if arguments else {}
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise _wrong(f"{where}.function.arguments", f"is not JSON: {exc}") from exc
     return {**call, "function": {**function, "arguments": arguments}}
 

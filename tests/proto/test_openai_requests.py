@@ -5,7 +5,7 @@ from array import array
 import pytest
 
 from radixgate.errors import RequestError
-from radixgate.proto.fields import decode_object
+from radixgate.proto.fields import MAX_NESTING, decode_object
 from radixgate.proto.openai import ChatPrompt, IdsPrompt, TextPrompt, parse_chat, parse_completion
 
 USER = {"role": "user", "content": "hi"}
@@ -136,6 +136,34 @@ def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(RequestError) as wrong:
         decode_object(body)
     assert wrong.value.param == "body"
+
+
+@pytest.mark.parametrize(("opens", "closes"), [(b"[", b"]"), (b'{"a":', b"}")])
+@pytest.mark.parametrize("depth", [200, 201, 600, 960, 990])
+def test_a_body_may_nest_so_deep_and_is_refused_beyond(
+    opens: bytes, closes: bytes, depth: int
+) -> None:
+    inner = opens * (depth - 1) + b"0" + closes * (depth - 1)
+    body = b'{"messages": [], "functions": %b}' % inner
+    if depth <= MAX_NESTING:
+        assert decode_object(body).keys() == {"messages", "functions"}
+        return
+    with pytest.raises(RequestError, match="body") as wrong:
+        decode_object(body)
+    assert (wrong.value.param, wrong.value.status) == ("body", 400)
+
+
+def test_many_brackets_side_by_side_nest_no_deeper() -> None:
+    assert len(decode_object(b'{"a": "[[", "b": [%b[]]}' % (b"[], " * 300))) == 2
+
+
+def test_what_asks_for_nothing_may_be_nested_as_deep_as_it_likes() -> None:
+    nothing: list[object] = []
+    for _ in range(990):
+        nothing = [None, nothing]
+    assert parse_chat({"messages": [USER], "functions": nothing}).prompts == (ChatPrompt([USER]),)
+    with pytest.raises(RequestError, match="functions"):
+        parse_chat({"messages": [USER], "functions": [nothing, 1]})
 
 
 def test_m02_a_turn_is_a_prefix_of_the_next_in_both_forms_of_content() -> None:

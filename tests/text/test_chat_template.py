@@ -86,6 +86,11 @@ def test_absent_content_is_empty() -> None:
             "messages[1].tool_calls[0].function.arguments",
             id="arguments",
         ),
+        pytest.param(
+            user("", tool_calls=[{"function": {"arguments": "[" * 100_000}}]),
+            "messages[1].tool_calls[0].function.arguments",
+            id="arguments-nested-too-deep",
+        ),
     ],
 )
 def test_a_message_of_the_wrong_shape_is_refused_by_its_place(message: object, named: str) -> None:
