@@ -4,6 +4,7 @@ import random
 
 from radixgate.errors import NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.requests_there import UNREPORTED, reported_at
 
 
 class PowerOfTwo:
@@ -35,13 +36,8 @@ class PowerOfTwo:
 
 def _loads(candidates: Candidates, first: int, second: int) -> tuple[int, int]:
     """Requests at both, in one unit: with reports if both have them, else our own count."""
-    reported = [_reported(candidates, index) for index in (first, second)]
+    reported = reported_at(candidates, first), reported_at(candidates, second)
     own = candidates.requests_in_flight
-    if reported[0] is None or reported[1] is None:
+    if UNREPORTED in reported:
         return own[first], own[second]
     return own[first] + reported[0], own[second] + reported[1]
-
-
-def _reported(candidates: Candidates, index: int) -> int | None:
-    running, waiting = candidates.running[index], candidates.waiting[index]
-    return None if running is None or waiting is None else running + waiting
