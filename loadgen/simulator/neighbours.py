@@ -1,7 +1,6 @@
 """How many other workers of a run had something to do, while one of them did."""
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from radixgate.analysis.records import RequestRecord
@@ -15,13 +14,6 @@ class Neighbours:
     def __init__(self, by_worker: Mapping[str | None, Sequence[RequestRecord]]) -> None:
         """O(requests log requests)."""
         self._busy = {worker: _joined(records) for worker, records in by_worker.items()}
-
-    @classmethod
-    def of(cls, records: Sequence[RequestRecord]) -> "Neighbours":
-        by_worker: dict[str | None, list[RequestRecord]] = defaultdict(list)
-        for record in records:
-            by_worker[record.worker_id].append(record)
-        return cls(by_worker)
 
     def busy(self, worker: str | None, begins: float, ends: float) -> float:
         """Of the others, in the mean over this time; 0 of no time. O(log requests + spans in it) a

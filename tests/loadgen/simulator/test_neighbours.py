@@ -25,9 +25,8 @@ SPANS = {"a": [(1.0, 3.0), (3.0, 4.0), (1.5, 2.0), (6.0, 7.0)], "b": [(0.0, 10.0
 def test_other_workers_that_compute_are_counted_by_their_time(
     worker: str, begins: float, ends: float, share: float
 ) -> None:
-    records = [
-        record((last, 1), sent=first, worker=name)
+    by_worker = {
+        name: [record((last, 1), sent=first) for first, last in spans]
         for name, spans in SPANS.items()
-        for first, last in spans
-    ]
-    assert Neighbours.of(records).busy(worker, begins, ends) == pytest.approx(share)
+    }
+    assert Neighbours(by_worker).busy(worker, begins, ends) == pytest.approx(share)
