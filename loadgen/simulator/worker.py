@@ -15,7 +15,7 @@ from radixgate.proto.kv_events import KvEvent, Pending, Settled
 
 class SimulatedWorker:
     """Runs jobs step by step. A step costs O(prompts in it), however many sequences decode,
-    and steps without prompts are taken many at once.
+    and steps without prompts are taken many at once, unless neighbours have a say in each.
 
     A job waits until the pool has room for its prompt and all its output; those behind it wait
     too. `on_step` is told what each step changed in the pool, `on_room` that a job gave room back.
@@ -113,19 +113,22 @@ class SimulatedWorker:
     # ------------------------------------------------------------ a step
 
     def _begin_step(self) -> None:
-        """One step with prompts in it; else as many as go on until somebody has his last token."""
+        """One step with prompts in it, or of cores that are shared; else as many as go on until
+        somebody has his last token."""
         pieces = self._plan()
         prefill_tokens = sum(tokens for _, tokens in pieces)
         rows = self.decoding
         if not prefill_tokens and not rows:
             return
         # As it begins and no more: who begins beside it later pays for the time they share.
-        slower = 1.0 + self._engine.neighbour_share * self.neighbours()
+        share = self._engine.neighbour_share
+        slower = 1.0 + share * self.neighbours()
+        one = bool(pieces or self._waiting or share)
         self._stride = Stride(
             self._timeline.now(),
             self._engine.step_time(prefill_tokens, rows, self._context_tokens) * slower,
             self._engine.context_token_s * rows * slower,
-            1 if pieces or self._waiting else self._ends[0][0] - self._decode_steps,
+            1 if one else self._ends[0][0] - self._decode_steps,
         )
         self._pieces = pieces
         self._prefill_share = prefill_tokens / (prefill_tokens + rows)

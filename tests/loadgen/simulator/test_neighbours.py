@@ -2,6 +2,7 @@
 
 import pytest
 
+from radixgate.analysis.records import RequestRecord
 from radixgate.loadgen.simulator.neighbours import Neighbours
 from request_records import record
 
@@ -25,7 +26,7 @@ SPANS = {"a": [(1.0, 3.0), (3.0, 4.0), (1.5, 2.0), (6.0, 7.0)], "b": [(0.0, 10.0
 def test_other_workers_that_compute_are_counted_by_their_time(
     worker: str, begins: float, ends: float, share: float
 ) -> None:
-    by_worker = {
+    by_worker: dict[str | None, list[RequestRecord]] = {
         name: [record((last, 1), sent=first) for first, last in spans]
         for name, spans in SPANS.items()
     }

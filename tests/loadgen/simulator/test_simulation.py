@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from radixgate.errors import ConfigError
+from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.gateway import News
 from radixgate.loadgen.simulator.results import completion_rate, results_of
 from radixgate.loadgen.simulator.rules import rule_named, rule_names
 from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
+from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.kv_events import Tier
 from simulated import BLOCK, STUDY, conversations, request, simulate, workload
@@ -101,3 +103,17 @@ def test_workers_that_share_cores_slow_each_other_down() -> None:
     run = Simulation(site, rule_named("round_robin", PolicyConfigs()), 1).run(both)
     alone_s = STUDY.step_time(1_000, 0, 0)
     assert [job.ttft_s for job in run.jobs] == pytest.approx([alone_s, 1.5 * alone_s])
+
+
+def test_an_answer_is_slow_while_another_worker_computes_a_prompt() -> None:
+    """Steps of 10 ms, of 20 beside the prompt: it lasts 600 ms, from the middle of one of them."""
+    engine = EngineModel(0.010, 50e-6, 0.0, 0.0, chunk_tokens=8_192, neighbour_share=1.0)
+    site = SimulatedSite(workers=2, kv_blocks=60, block_size=BLOCK, engine=engine)
+    steps, begins_s = 200, engine.step_time(512, 0, 0)
+    answer, prompt = request(512, 1 + steps), request(5_800, first=100)
+    both = Workload([Client(0.0, (answer,)), Client(begins_s + 0.105, (prompt,))])
+    jobs = Simulation(site, rule_named("round_robin", PolicyConfigs()), 1).run(both).jobs
+    assert [job.worker for job in jobs] == [0, 1]
+    assert jobs[1].ttft_s == pytest.approx(2 * 0.300)
+    # From the step that begins at 110 ms to the one that begins at 690 ms.
+    assert jobs[0].ended_s == pytest.approx(begins_s + 0.010 * steps + 0.010 * 30)
