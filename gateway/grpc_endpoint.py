@@ -4,6 +4,8 @@ import asyncio
 import ssl
 from dataclasses import dataclass
 
+from radixgate.gateway.dial import dial
+
 # TCP and TLS. A worker that returns is to be noticed soon.
 CONNECT_S = 2.0
 
@@ -27,13 +29,9 @@ class GrpcEndpoint:
 
     async def connect(self, protocol: asyncio.Protocol) -> None:
         """Raises NotConnected."""
-        loop = asyncio.get_running_loop()
-        name = None if self.tls is None else self.host
         try:
             async with asyncio.timeout(CONNECT_S):
-                await loop.create_connection(
-                    lambda: protocol, self.host, self.port, ssl=self.tls, server_hostname=name
-                )
+                await dial(lambda: protocol, self.host, self.port, self.tls)
         except TimeoutError as exc:
             raise NotConnected(f"no connection within {CONNECT_S:g} s") from exc
         except OSError as exc:

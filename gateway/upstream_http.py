@@ -7,6 +7,7 @@ from radixgate.clock import Clock
 from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.gateway.answer_heads import AnswerHeads
 from radixgate.gateway.deadlines import NEVER, Deadlines
+from radixgate.gateway.dial import dial
 from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.upstream_connection import UpstreamConnection
 
@@ -57,11 +58,10 @@ class UpstreamPool:
     async def connect(self, timeout_s: float) -> UpstreamConnection:
         """A fresh connection. Raises WorkerUnreachable; WorkerFailed if it takes too long."""
         self._deadlines.watch(self)
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
-                _, connection = await loop.create_connection(
-                    lambda: UpstreamConnection(self), self.host, self.port, ssl=self._tls
+                connection = await dial(
+                    lambda: UpstreamConnection(self), self.host, self.port, self._tls
                 )
         except TimeoutError as exc:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc
