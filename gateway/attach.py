@@ -73,12 +73,17 @@ class _Connection:
         self.line.send(command.SerializeToString())
 
     def _on_message(self, message: bytes) -> None:
+        """Raises BrokenStream before any of it is handed on."""
         try:
             batch = pb.StepBatch.FromString(message)
         except DecodeError as exc:
             raise BrokenStream(f"a message that is no batch of a step: {exc}") from exc
         self.brought = True
         if batch.HasField("tokens"):
+            tokens = batch.tokens
+            handles, ids, texts = len(tokens.handles), len(tokens.token_ids), len(tokens.texts)
+            if handles != ids or handles != texts:
+                raise BrokenStream(f"tokens of {handles} handles, {ids} ids and {texts} texts")
             self._takes_credits = True
         self._take(batch)
 

@@ -11,6 +11,7 @@ from grpc_attempts import CHAT, CONTEXT, Recorder, begin, go_on
 from items import item
 from radixgate.errors import RadixgateError
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
+from radixgate.gateway.grpc_messages import BrokenStream
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.openai import parse_chat
 
@@ -150,7 +151,7 @@ async def test_a_fault_in_one_answer_leaves_the_others_and_the_stream_alone() ->
         def fail(data: bytes) -> None:
             raise ValueError("a fault")
 
-        worker.stream._receivers[bad.handle]._send = fail  # type: ignore[attr-defined]
+        broken.on_body = fail  # type: ignore[method-assign]
         for text in "ab":
             await worker.send(
                 *(item(text, ids=[1], handle=handle) for handle in (bad.handle, good.handle)),
@@ -160,3 +161,21 @@ async def test_a_fault_in_one_answer_leaves_the_others_and_the_stream_alone() ->
         assert isinstance(broken.failure, RadixgateError)
         assert b'"content":"b"' in heard.body
         assert worker.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "lengths"),
+    [
+        (pb.Tokens(handles=[1, 1], token_ids=[5, 6], texts=["a"]), "2 handles, 2 ids and 1"),
+        (pb.Tokens(handles=[1], token_ids=[5, 6], texts=["a", "b"]), "1 handles, 2 ids and 2"),
+    ],
+)
+async def test_columns_of_unequal_length_break_the_stream_before_any_of_them_is_taken(
+    columns: pb.Tokens, lengths: str
+) -> None:
+    async with AttachedWorker() as worker:
+        _, heard, _ = begin(worker, "chat", {**CHAT, "stream": True})
+        before = bytes(heard.body)
+        with pytest.raises(BrokenStream, match=lengths):
+            await worker.send_batch(pb.StepBatch(items=[item("x", ids=[1])], tokens=columns))
+        assert bytes(heard.body) == before

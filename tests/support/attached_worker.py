@@ -69,6 +69,9 @@ class AttachedWorker:
             batch = with_tokens(batch)
         if refused is not None:
             batch.refused.append(refused)
+        await self.send_batch(batch)
+
+    async def send_batch(self, batch: pb.StepBatch) -> None:
         assert self._line is not None
         self._line.on_message(batch.SerializeToString())
         await settle()
