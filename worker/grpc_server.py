@@ -99,6 +99,12 @@ class WorkerService(rpc.WorkerServicer):
                 self._engine.add_credit(sink, command.credit.handle, command.credit.tokens)
             elif kind == "credits":
                 credits = command.credits
+                handles, counts = len(credits.handles), len(credits.tokens)
+                if handles != counts:
+                    await context.abort(
+                        grpc.StatusCode.INVALID_ARGUMENT,
+                        f"credits of {handles} handles and {counts} counts of tokens",
+                    )
                 for handle, tokens in zip(credits.handles, credits.tokens, strict=True):
                     self._engine.add_credit(sink, handle, tokens)
             elif kind == "abort":

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
+import grpc
 import pytest
 
 from items import item
@@ -39,15 +40,22 @@ class Written:
     def __init__(self) -> None:
         self.batches: list[pb.StepBatch] = []
         self.came = asyncio.Event()
+        self.aborted: tuple[grpc.StatusCode, str] | None = None
+
+    async def abort(self, code: grpc.StatusCode, why: str) -> None:
+        self.aborted = code, why
+        raise grpc.aio.AbortError
 
     async def write(self, batch: pb.StepBatch) -> None:
         self.batches.append(batch)
         self.came.set()
 
 
-async def attached(*commands: pb.Command) -> tuple[Credited, Sequence[pb.StepBatch]]:
+async def attached(
+    *commands: pb.Command, written: Written | None = None
+) -> tuple[Credited, Sequence[pb.StepBatch]]:
     """What the worker did and said before the gateway went."""
-    engine, written = Credited(), Written()
+    engine, written = Credited(), written or Written()
 
     async def sent() -> AsyncIterator[pb.Command]:
         for command in commands:
@@ -88,3 +96,14 @@ async def test_credits_count_one_by_one() -> None:
     submit = pb.Command(submit=pb.Submit(handle=3))
     engine, _ = await attached(hello(reads_tokens=True), several, submit)
     assert engine.credits == [(3, 10), (4, 20)]
+
+
+async def test_credits_without_a_count_for_each_end_the_stream_and_give_nothing() -> None:
+    written = Written()
+    wrong = pb.Command(credits=pb.Credits(handles=[3, 4], tokens=[10]))
+    engine, _ = await attached(hello(reads_tokens=True), wrong, written=written)
+    assert engine.credits == []
+    assert written.aborted == (
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "credits of 2 handles and 1 counts of tokens",
+    )
