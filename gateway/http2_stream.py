@@ -34,6 +34,7 @@ MAX_SENT_FRAME_BYTES = 65_536
 MAX_REPLIES_BYTES = 1024 * 1024
 CLOSE_S = 1.0  # to take our goodbye
 
+_NOT_HTTP2 = "what listens there does not speak HTTP/2"
 _STREAM = 1
 _HEAD = struct.Struct(">HBBBI")  # of a frame: length in 24 bits, type, flags, stream
 _GOODBYE = struct.Struct(">II")  # last stream, error code
@@ -67,6 +68,7 @@ class Http2Stream(asyncio.Protocol):
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
         self._transport: asyncio.Transport | None = None  # None: not connected yet, or lost
         self._partial = b""  # of a frame
+        self._greeted = False  # the worker's settings have come
         self._flows = False  # the answer's head has come, and no other block of headers has begun
         self._window = WINDOW_BYTES  # what the worker may still send
         self._status: str | None = None  # what its trailers say
@@ -105,7 +107,7 @@ class Http2Stream(asyncio.Protocol):
             return
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() != HTTP2:
-            self._end("what listens there does not speak HTTP/2", None)
+            self._end(_NOT_HTTP2, None)
             return
         self._silence.await_first_word()
         self._ask()
@@ -132,6 +134,8 @@ class Http2Stream(asyncio.Protocol):
                 high, low, kind, flags, stream = _HEAD.unpack_from(data, at)
                 length, begin = high << 8 | low, at + _HEAD.size
                 if length > _MAX_FRAME_BYTES:
+                    if not self._greeted:  # text, or an alert of TLS, read as the head of a frame
+                        raise BrokenStream(_NOT_HTTP2)
                     raise BrokenStream(f"a frame of {length} bytes, over {_MAX_FRAME_BYTES}")
                 if begin + length > size:
                     break
@@ -221,6 +225,7 @@ class Http2Stream(asyncio.Protocol):
             case events.StreamReset():
                 self._end(grpc_endings.reset(event.error_code))
             case events.RemoteSettingsChanged():
+                self._greeted = True
                 self._silence.watch()
             case events.DataReceived():
                 raise BrokenStream("data before the head of an answer")

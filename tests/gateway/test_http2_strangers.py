@@ -57,6 +57,21 @@ async def test_what_cannot_be_read_ends_it_with_a_goodbye(wire: bytes, why: str)
         assert one.peer.closed
 
 
+@pytest.mark.parametrize(
+    "wire",
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", id="HTTP/1"),
+        pytest.param(b"\x15\3\3\0\2\2\x46" * 2, id="an alert of TLS"),
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", id="SSH"),
+    ],
+)
+async def test_whoever_speaks_something_else_from_the_start_is_told_by_that(wire: bytes) -> None:
+    async with opened(settled=False) as one:
+        one.peer.deliver(wire)
+        assert await one.why() == "what listens there does not speak HTTP/2"
+        assert one.peer.closed
+
+
 async def test_what_the_receiver_cannot_read_ends_it() -> None:
     async with opened() as one:
 
