@@ -12,6 +12,7 @@ from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.least_squares import least_squares
 from radixgate.loadgen.simulator.neighbours import Neighbours
+from radixgate.loadgen.simulator.prompt_fit import LonePrompt, prompt_times, token_time
 
 # Fewer than this say too little, of prompts alone at their worker and of gaps between tokens.
 _LEAST_PROMPTS = 10
@@ -20,21 +21,9 @@ _LEAST_GAPS = 30
 _MOST_GAPS = 2_000
 # Long gaps are the network's or the client's, short ones tokens that came together.
 _TRIM_PERCENT = 5.0
-# Of a fit in turns; it is within a thousandth after some ten.
-_ROUNDS = 30
-
 
 # Other workers that were busy from one time to another, in the mean.
 _Busy = Callable[[float, float], float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A prompt computed with nobody else's of its worker, and how many other workers computed."""
-
-    seconds: float  # to its first token
-    tokens: int
-    neighbours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,7 @@ def fitted(
     a time a token on top of steps. The chunk is the preset's: a client cannot see it.
     `shared_cores`: from these prompts too, by how much each other worker that has something to do
     meanwhile lengthens them; gaps are taken as lengthened alike.
-    Raises ConfigError if the run holds too few of either.
+    Raises ConfigError if the run holds too few of either, or does not tell that.
     """
     by_worker: dict[str | None, list[RequestRecord]] = defaultdict(list)
     for record in records:
@@ -65,7 +54,7 @@ def fitted(
             by_worker[record.worker_id].append(record)
     neighbours = Neighbours(by_worker)
     gaps: list[_Gap] = []
-    prompts: list[_Alone] = []
+    prompts: list[LonePrompt] = []
     for worker, mine in by_worker.items():
         busy = partial(neighbours.busy, worker) if shared_cores else _nobody
         gaps += _calm_gaps(mine, busy)
@@ -76,7 +65,7 @@ def fitted(
             f" tokens are too few; {_LEAST_PROMPTS} and {_LEAST_GAPS} are needed: run the bench"
             " at a lower --request-rate, with more prompts and with streamed answers"
         )
-    token_s, share = _prefill(prompts)
+    token_s, share = prompt_times(prompts) if shared_cores else (token_time(prompts), 0.0)
     kept = _trimmed(gaps)
     step_s, row_s, context_s = least_squares(
         [(1.0, float(gap.rows), float(gap.context_tokens)) for gap in kept],
@@ -98,32 +87,11 @@ def fitted(
     )
 
 
-def _prefill(prompts: Sequence[_Alone]) -> tuple[float, float]:
-    """Seconds a token, and the share that each neighbour adds to a prompt's time.
-
-    In turns: the times without what neighbours add, then what is left of the times beside them.
-    """
-    share = token_s = 0.0
-    for _ in range(_ROUNDS):
-        # A constant, so that each request's cost (network, tokenizing) is not taken for prefill.
-        fixed_s, token_s = least_squares(
-            [(1.0, float(one.tokens)) for one in prompts],
-            [one.seconds / (1.0 + share * one.neighbours) for one in prompts],
-        )
-        alone = [fixed_s + token_s * one.tokens for one in prompts]
-        beside = [one.neighbours * seconds for one, seconds in zip(prompts, alone, strict=True)]
-        if not any(beside):
-            break
-        late = [one.seconds - seconds for one, seconds in zip(prompts, alone, strict=True)]
-        (share,) = least_squares([(seconds,) for seconds in beside], late)
-    return token_s, share
-
-
 def _nobody(begins: float, ends: float) -> float:
     return 0.0
 
 
-def _alone(records: Sequence[RequestRecord], busy: _Busy) -> list[_Alone]:
+def _alone(records: Sequence[RequestRecord], busy: _Busy) -> list[LonePrompt]:
     spans = sorted(
         ((r.t_dispatch_s, r.arrivals[0].at_s, r) for r in records), key=lambda span: span[:2]
     )
@@ -133,7 +101,7 @@ def _alone(records: Sequence[RequestRecord], busy: _Busy) -> list[_Alone]:
         next_begins = spans[place + 1][0] if place + 1 < len(spans) else float("inf")
         if begins >= busy_until and ends <= next_begins:
             tokens = (record.prompt_tokens or 0) - (record.cached_tokens or 0)
-            found.append(_Alone(ends - begins, max(1, tokens), busy(begins, ends)))
+            found.append(LonePrompt(ends - begins, max(1, tokens), busy(begins, ends)))
         busy_until = max(busy_until, ends)
     return found
 

@@ -1,5 +1,6 @@
 """A model fitted to a run of which every time is known."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,16 @@ from radixgate.loadgen.reports.run_folder import run_info, write_run
 from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.simulator.dataset_config import DatasetConfig
 from radixgate.loadgen.simulator.engine_fit import fitted
-from radixgate.loadgen.simulator.engine_model import EngineModel
+from radixgate.loadgen.simulator.engine_model import ENGINES, EngineModel
+from radixgate.loadgen.simulator.job import Job
+from radixgate.loadgen.simulator.rules import rule_named
 from radixgate.loadgen.simulator.simulate import Trial
+from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
+from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.loadgen.workload_config import WorkloadConfig
+from radixgate.policies.registry import PolicyConfigs
 from request_records import record
-from simulated import STUDY
+from simulated import BLOCK, STUDY, request
 
 TRUE = replace(STUDY, step_s=0.004, prefill_token_s=20e-6, decode_row_s=300e-6)
 
@@ -122,3 +128,39 @@ def test_the_simulator_takes_a_run_s_folder(tmp_path: Path) -> None:
     config = SimulateConfig(fit=str(tmp_path))
     trial = Trial(config, DatasetConfig(dataset_name="random", num_prompts=3))
     assert trial.engine.step_s == pytest.approx(TRUE.step_s, rel=0.05)
+
+
+def test_one_worker_s_run_does_not_tell_how_much_neighbours_add() -> None:
+    with pytest.raises(ConfigError, match=r"0\.00 to 0\.00 other workers were busy"):
+        fitted(waves(TRUE), STUDY, shared_cores=True)
+
+
+def test_it_finds_the_share_by_which_simulated_workers_slowed_each_other_down() -> None:
+    """Not exactly: who begins later pays for the time that both have in common."""
+    engine = replace(ENGINES["cpu"], step_s=0.030, prefill_token_s=0.002, neighbour_share=0.4)
+    site = SimulatedSite(workers=2, kv_blocks=1_000, block_size=BLOCK, engine=engine)
+    rng = random.Random(1)
+    load = Workload(
+        [
+            Client((n + rng.random() / 2) / 2, [request(rng.randrange(16, 400), 4)])
+            for n in range(200)
+        ]
+    )
+    jobs = Simulation(site, rule_named("random", PolicyConfigs()), 1).run(load).jobs
+    model = fitted([seen(job) for job in jobs], ENGINES["cpu"], shared_cores=True)
+    assert model.neighbour_share == pytest.approx(0.4, rel=0.25)
+    assert model.prefill_token_s == pytest.approx(0.002, rel=0.1)
+
+
+def seen(job: Job) -> RequestRecord:
+    """What a client sees of it, its tokens evenly spread."""
+    count = job.request.output_tokens
+    gap_s = (job.ended_s - job.first_s) / (count - 1)
+    return record(
+        *((job.first_s + gap_s * place, 1) for place in range(count)),
+        sent=job.arrived_s,
+        prompt=job.request.input_tokens,
+        cached=job.cached_tokens,
+        worker=str(job.worker),
+        index=job.number,
+    )
