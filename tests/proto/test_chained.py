@@ -57,12 +57,19 @@ def test_tokens_are_taken_as_they_lie(chained: Callable[[int, "array[int]", int]
     assert chained(5, tokens, 8) == by_rule(5, tokens.tobytes(), 8)
 
 
+@pytest.mark.parametrize("chained", BOTH)
+@pytest.mark.parametrize("size", [0, -1, -(2**40)])
+@pytest.mark.parametrize("content", [b"", b"abc"])
+def test_a_block_has_one_byte_at_least(chained: Chained, content: bytes, size: int) -> None:
+    with pytest.raises(ValueError, match=r"^a block has one byte at least$"):
+        chained(1, content, size)
+
+
 @pytest.mark.skipif(not COMPILED, reason="it was installed without a compiler")
 @pytest.mark.parametrize(
     ("args", "error"),
     [
         pytest.param((1, b"a"), TypeError, id="too-few"),
-        pytest.param((1, b"a", 0), ValueError, id="empty-blocks"),
         pytest.param((-1, b"a", 1), OverflowError, id="a-parent-that-is-no-hash"),
         pytest.param((2**64, b"a", 1), OverflowError, id="one-too-large"),
         pytest.param((1, "a", 1), TypeError, id="text"),
