@@ -11,8 +11,9 @@ def asked_model(
 ) -> str:
     """`name` as the body has it; None: it names none. `served`: by whoever is in the fleet.
 
-    `unheard_of`: workers that have not said yet what they serve; asked only where it matters. Of a
-    fleet that begins, or begins again, nothing is the last word: then it is 503, and not 404.
+    `unheard_of`: workers that have not said yet what they serve, but for those whose checks fail;
+    asked only where it matters. Of a fleet that begins, or begins again, nothing is the last word:
+    then it is 503, and not 404.
     Raises UnknownModel, RequestError, or NoWorkerAvailable.
     """
     models = caller.models_of(served)

@@ -78,7 +78,7 @@ class Asking:
         stored: StoredResponses,
         unheard_of: Callable[[], int] = int,
     ) -> None:
-        """`unheard_of`: workers that have not said yet what they serve."""
+        """`unheard_of`: workers that may yet say what they serve."""
         self._fleet = fleet
         self._unheard_of = unheard_of
         self._stored = stored

@@ -264,4 +264,5 @@ def worker_is(member: Member, seq: int, state: WorkerState, *, returned: bool) -
         incarnation=member.incarnation,
         identity=member.identity,
         returned=returned,
+        absent=member.absent,
     )

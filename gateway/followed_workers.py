@@ -46,6 +46,7 @@ class FollowedWorkers:
         if member is None:
             member = self.roster.enter(address, told.api_key, self.rule)
         self._wanted[address.id] = told
+        member.absent = told.absent
         if told.identity is None:
             return
         if self._admitted.get(address.id) == told.incarnation:

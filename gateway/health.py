@@ -33,6 +33,12 @@ class Pulse:
         self._successes = 0
         self.up = False
 
+    @property
+    def lost(self) -> bool:
+        """As many checks in a row have failed as are believed. One that has never been up is not
+        lost by a single refused connection: it may be starting, as we are."""
+        return self._failures >= self._rule.failures
+
     def succeeded(self) -> bool:
         """A check went well. True if this brings the worker up."""
         self._failures = 0

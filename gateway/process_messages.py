@@ -40,6 +40,7 @@ class WorkerIs(msgspec.Struct, frozen=True, tag=True):
     incarnation: int  # another one is admitted cold
     identity: WorkerIdentity | None  # None: it has not said who it is
     returned: bool
+    absent: bool  # and is not waited for
 
 
 class WorkerGone(msgspec.Struct, frozen=True, tag=True):

@@ -37,6 +37,7 @@ class Member:
     pulse: Pulse
     state: WorkerState = WorkerState.JOINING
     identity: WorkerIdentity | None = None  # None: it has never said who it is
+    absent: bool = False  # it never has, and its checks fail: no answer waits for its word
     incarnation: int = 0  # how often it has been admitted, each time cold
     trouble: str = ""  # of the last check, empty if it went well
     check_now: asyncio.Event = field(default_factory=asyncio.Event)
@@ -85,8 +86,8 @@ class Roster:
         return [one for one in self._members.values() if one.state is WorkerState.READY]
 
     def unheard_of(self) -> int:
-        """How many have never said who they are. O(workers)."""
-        return sum(one.identity is None for one in self._members.values())
+        """How many may yet say who they are, and never have. O(workers)."""
+        return sum(one.identity is None and not one.absent for one in self._members.values())
 
     def get(self, worker_id: str) -> Member | None:
         return self._members.get(worker_id)
@@ -115,7 +116,7 @@ class Roster:
         """It is in the fleet, cold; it gets nothing until its state is READY."""
         self._fleet.remove(identity.id)
         self._fleet.admit(identity)
-        member.identity = identity
+        member.identity, member.absent = identity, False
         member.incarnation += 1
         self.clients[identity.id] = member.handle.client
         # What ran for another process at this address reports to a mirror that is no more.

@@ -153,6 +153,9 @@ class Workers:
         if member.pulse.failed(refused=refused) and member.state in UP:
             self.roster.set_state(member, WorkerState.DOWN)
             _log.warning("worker down", extra=fields(worker=member.address.id, why=why))
+        elif member.identity is None and member.pulse.lost and not member.absent:
+            member.absent = True
+            self.roster.watch.changed(member, returned=False)
 
     async def _succeeded(self, member: Member, identity: WorkerIdentity) -> None:
         member.trouble = ""

@@ -53,7 +53,11 @@ async def test_de1_late_workers_join_by_themselves() -> None:
 
 async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_serves() -> None:
     absent = ScriptedWorker(model="other", port=free_port())
-    async with ScriptedWorker() as good, small_gateway([good]) as gateway:
+    # So many checks do not fail within the test.
+    async with (
+        ScriptedWorker() as good,
+        small_gateway([good], health_failure_threshold=1_000) as gateway,
+    ):
         assert (await gateway.chat(model="other")).status == 404
         gateway.gateway.workers.add(absent.url)
         for path, body in (
@@ -68,6 +72,22 @@ async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_se
             await gateway.ready(2)
             assert (await gateway.chat(model="other")).status == 200
             assert (await gateway.chat(model="third")).status == 404
+
+
+async def test_de1_a_worker_that_never_comes_holds_no_model_open() -> None:
+    absent = ScriptedWorker(model="other", port=free_port())
+    loading = ScriptedWorker(model="third")
+    loading.admin["/v1/models"] = lambda request: json_answer({"error": "loading"}, 503)
+    async with ScriptedWorker() as good, loading, small_gateway([good]) as gateway:
+        for worker in (absent, loading):
+            gateway.gateway.workers.add(worker.url)
+        late = [gateway.gateway.workers.find(worker.url) for worker in (absent, loading)]
+        await until(lambda: all(member.absent for member in late))
+        assert (await gateway.chat(model="fourth")).status == 404
+        assert [member.state for member in late] == [WorkerState.JOINING] * 2
+        async with absent:
+            await gateway.ready(2)
+            assert (await gateway.chat(model="other")).status == 200
 
 
 async def test_de1_an_empty_gateway_serves_once_a_worker_is_added() -> None:

@@ -101,9 +101,15 @@ class Follower:
         return Handle(self.says)
 
     def follow(
-        self, state: WorkerState, incarnation: int, who: WorkerIdentity | None = FIRST
+        self,
+        state: WorkerState,
+        incarnation: int,
+        who: WorkerIdentity | None = FIRST,
+        *,
+        absent: bool = False,
     ) -> None:
-        self.workers.follow(WorkerIs(1, URL, None, state, incarnation, who, returned=False))
+        told = WorkerIs(1, URL, None, state, incarnation, who, returned=False, absent=absent)
+        self.workers.follow(told)
 
     def state(self) -> WorkerState | None:
         view = self.fleet.worker(WORKER)
@@ -122,6 +128,18 @@ async def test_it_is_ready_when_it_can_be_sent_to_and_the_parent_hears() -> None
     await until(lambda: follower.state() is WorkerState.READY)
     assert follower.told == [Admitted(WORKER, 1)]
     assert list(follower.workers.clients) == [WORKER]
+    follower.workers.gone(WORKER)
+
+
+async def test_one_that_has_not_come_is_waited_for_until_the_parent_gives_it_up() -> None:
+    follower = Follower()
+    follower.follow(WorkerState.JOINING, 0, None)
+    assert follower.roster.unheard_of() == 1
+    follower.follow(WorkerState.JOINING, 0, None, absent=True)
+    assert follower.roster.unheard_of() == 0
+    follower.says[WORKER] = None
+    follower.follow(WorkerState.READY, 1)
+    assert follower.roster.unheard_of() == 1, "it is there, and not yet to be sent to"
     follower.workers.gone(WORKER)
 
 

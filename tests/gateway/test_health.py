@@ -30,6 +30,16 @@ def test_a_worker_goes_down_after_enough_bad_checks_in_a_row() -> None:
     assert not worker.up
 
 
+def test_one_that_never_came_is_lost_after_as_many_failed_checks() -> None:
+    worker = pulse()
+    assert not worker.lost, "it has not been asked yet"
+    for lost in (False, False, True):
+        worker.failed(refused=True)
+        assert worker.lost is lost
+    worker.succeeded()
+    assert not worker.lost
+
+
 def test_a_refused_connection_takes_a_worker_down_at_once() -> None:
     worker = pulse(successes=1)
     worker.succeeded()
