@@ -29,7 +29,7 @@ class Path:
 
 
 class Paths:
-    """By last block, which names all before it. The oldest is forgotten first.
+    """By last block, which names all before it. What was not walked for longest is forgotten first.
 
     What has changed since stands in the pieces: a worker that is stale in one to which it came, or
     was until another walk looked, is looked for again, and nobody else.
@@ -52,7 +52,8 @@ class Paths:
 
         O(pieces) where little has changed since the last time.
         """
-        path = self._paths.get(pieces[-1].ids[-1])
+        last = pieces[-1].ids[-1]
+        path = self._paths.get(last)
         if path is None or path.workers != workers:
             return self._walk_anew(pieces, depths, tables, workers)
         changed, alive = 0, workers
@@ -69,6 +70,8 @@ class Paths:
             changed ^= 1 << place
             self._look_for(place, path, pieces, tables)
         path.walk = self.walk_number
+        del self._paths[last]
+        self._paths[last] = path  # the last to be forgotten
         depths[:] = path.depths
         return path
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
-from radixgate.radix_mirror.paths import Paths
+from radixgate.radix_mirror.paths import Path, Paths
 from radixgate.radix_mirror.piece import Piece
 from radixgate.radix_mirror.pieces import Pieces
 from radixgate.radix_mirror.walk import Lookup, fill
@@ -124,6 +124,21 @@ def test_beyond_the_bound_the_oldest_path_leaves() -> None:
     assert paths.bytes == 3 * each
     paths.clear()
     assert paths.bytes == 0
+
+
+def test_a_path_that_is_walked_again_outlasts_newer_ones() -> None:
+    paths = Paths(most_bytes=3 * (PATH_BYTES + DEPTH_BYTES))
+
+    def walked(number: int) -> Path:
+        paths.begin()
+        piece = Piece([number], 0, paths.walk_number, paths.walk_number)
+        return paths.walk([piece], [0], [lambda block, default: default], 0b1)
+
+    first, second, _ = walked(1), walked(2), walked(3)
+    assert walked(1) is first
+    walked(4)
+    assert walked(1) is first
+    assert walked(2) is not second
 
 
 def test_a_path_that_is_larger_than_the_bound_is_kept_alone() -> None:
