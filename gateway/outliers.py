@@ -43,8 +43,10 @@ class Outliers:
     def __init__(self, config: ReliabilityConfig, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._records: dict[str, _Record] = {}
-        self._ejections: dict[str, _Ejection] = {}  # the earliest first; kept for a while after
+        # Both by worker, and to be read by others. Without records a success changes nothing;
+        # without ejections nobody is, or was lately, set aside.
+        self.records: dict[str, _Record] = {}
+        self.ejections: dict[str, _Ejection] = {}  # the earliest first
         self.ejected_total = 0
 
     def change(self, config: ReliabilityConfig) -> None:
@@ -54,53 +56,48 @@ class Outliers:
     def ended(self, worker_id: str, verdict: Verdict) -> None:
         """Once for each attempt."""
         config = self._config
-        record = self._records.get(worker_id)
+        record = self.records.get(worker_id)
         if verdict is Verdict.NEUTRAL or (record is None and verdict is Verdict.SUCCESS):
             return
         now = self._clock.now()
         if record is None or now - record.since > config.outlier_window_secs:
             if verdict is Verdict.SUCCESS:
-                del self._records[worker_id]
+                del self.records[worker_id]
                 return
-            record = self._records[worker_id] = _Record(now)
+            record = self.records[worker_id] = _Record(now)
         record.attempts += 1
         record.failures += verdict is Verdict.FAILURE
         ratio = config.outlier_failure_ratio
         if record.attempts >= config.outlier_min_attempts and 0 < ratio <= record.rate:
-            del self._records[worker_id]
+            del self.records[worker_id]
             self._eject(worker_id, now)
-
-    @property
-    def any(self) -> bool:
-        """Some worker is, or was lately, set aside."""
-        return bool(self._ejections)
 
     def among(self, workers: Sequence[str]) -> Collection[str]:
         """Who of these is set aside now: the first that were, up to half of them. O(ejections)."""
         now = self._clock.now()
         kept = now - self._config.outlier_window_secs
-        for one in [one for one, was in self._ejections.items() if was.until < kept]:
-            del self._ejections[one]
-        away = [one for one in self._ejections if self._ejections[one].until > now]
+        for one in [one for one, was in self.ejections.items() if was.until < kept]:
+            del self.ejections[one]
+        away = [one for one in self.ejections if self.ejections[one].until > now]
         present = set(workers)
         return [one for one in away if one in present][: len(present) // 2]
 
     def is_ejected(self, worker_id: str) -> bool:
         """It may get requests all the same, where too few others are left."""
-        ejection = self._ejections.get(worker_id)
+        ejection = self.ejections.get(worker_id)
         return ejection is not None and ejection.until > self._clock.now()
 
     def forget(self, worker_id: str) -> None:
         """The worker left, or another process answers at its address."""
-        self._records.pop(worker_id, None)
-        self._ejections.pop(worker_id, None)
+        self.records.pop(worker_id, None)
+        self.ejections.pop(worker_id, None)
 
     def _eject(self, worker_id: str, now: float) -> None:
         # Last in the row of those that are away, also if it was there before.
-        ejection = self._ejections.pop(worker_id, None)
+        ejection = self.ejections.pop(worker_id, None)
         if ejection is None or now - ejection.until > self._config.outlier_window_secs:
             ejection = _Ejection()
         ejection.times = min(ejection.times + 1, MOST_TIMES)
         ejection.until = now + ejection.times * self._config.outlier_ejection_secs
-        self._ejections[worker_id] = ejection
+        self.ejections[worker_id] = ejection
         self.ejected_total += 1

@@ -18,8 +18,9 @@ class Spared:
         self._slow_start_s = slow_start_s
         self._clock = clock
         self._rng = rng
-        self._resting: dict[str, float] = {}  # until when
-        self._returned: dict[str, float] = {}  # at what time
+        # Both by worker, and to be read by others. Empty: nobody is to be spared.
+        self.resting: dict[str, float] = {}  # until when
+        self.warming: dict[str, float] = {}  # since it returned, at what time
 
     def change(self, slow_start_s: float) -> None:
         """Another time in which a returned worker comes to its full share."""
@@ -27,16 +28,16 @@ class Spared:
 
     def rest(self, worker_id: str, seconds: float) -> None:
         """The worker is busy and said for how long (`Retry-After`)."""
-        self._resting[worker_id] = self._clock.now() + min(seconds, LONGEST_REST_S)
+        self.resting[worker_id] = self._clock.now() + min(seconds, LONGEST_REST_S)
 
     def returned(self, worker_id: str) -> None:
         """It was down: its share of the requests grows from nothing to whole."""
         if self._slow_start_s > 0:
-            self._returned[worker_id] = self._clock.now()
+            self.warming[worker_id] = self._clock.now()
 
     def forget(self, worker_id: str) -> None:
-        self._resting.pop(worker_id, None)
-        self._returned.pop(worker_id, None)
+        self.resting.pop(worker_id, None)
+        self.warming.pop(worker_id, None)
 
     @contextmanager
     def asked_only(self) -> Iterator[None]:
@@ -44,30 +45,21 @@ class Spared:
         with undrawn(self._rng):
             yield
 
-    @property
-    def any(self) -> bool:
-        """Somebody is, or may be."""
-        return bool(self._resting or self._returned)
-
-    @property
-    def any_rest(self) -> bool:
-        return bool(self._resting)
-
     def rest_s(self, worker_id: str) -> float:
         """How long it still rests; 0: it does not."""
-        return max(0.0, self._resting.get(worker_id, 0.0) - self._clock.now())
+        return max(0.0, self.resting.get(worker_id, 0.0) - self._clock.now())
 
     def drawn(self) -> Collection[str]:
         """Whom to spare this time; for returning ones a draw. O(spared workers)."""
-        if not self._resting and not self._returned:
+        if not self.resting and not self.warming:
             return ()
         now = self._clock.now()
-        self._resting = {one: until for one, until in self._resting.items() if until > now}
+        self.resting = {one: until for one, until in self.resting.items() if until > now}
         begun = now - self._slow_start_s
-        self._returned = {one: at for one, at in self._returned.items() if at > begun}
+        self.warming = {one: at for one, at in self.warming.items() if at > begun}
         warming = (
             one
-            for one, at in self._returned.items()
+            for one, at in self.warming.items()
             if self._rng.random() * self._slow_start_s >= now - at
         )
-        return {*self._resting, *warming}
+        return {*self.resting, *warming}

@@ -39,8 +39,10 @@ class WorkerChoice:
         tokens. Raises as `Fleet.lease`.
         """
         # Nobody has failed lately, or is to be spared: most of the time.
-        outliers = self._outliers
-        well = not (self._breakers.failing or self._spared.any or (outliers and outliers.any))
+        held_back, outliers = self._spared, self._outliers
+        well = not (self._breakers.failing or held_back.resting or held_back.warming) and (
+            outliers is None or not outliers.ejections
+        )
         if well and not tried and ask.only is None:
             return self._fleet.lease(ask)
         barred, spared = self._breakers.barred(), self._left_out(ask.model)
@@ -78,7 +80,9 @@ class WorkerChoice:
 
     def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
         """An attempt is over. `busy`: it failed only because the worker is full for now."""
-        if outcome is _OK and not self._probes and not self._breakers.failing:
+        outliers = self._outliers
+        suspects = self._probes or self._breakers.failing or (outliers and outliers.records)
+        if outcome is _OK and not suspects:
             return
         verdict = Verdict.NEUTRAL
         if outcome is _OK:
@@ -87,8 +91,8 @@ class WorkerChoice:
             verdict = Verdict.FAILURE
         probe = self._probes.pop(lease, None) if self._probes else None
         self._breakers.ended(lease.worker.id, verdict, probe)
-        if self._outliers is not None:
-            self._outliers.ended(lease.worker.id, verdict)
+        if outliers is not None:
+            outliers.ended(lease.worker.id, verdict)
 
     def rest(self, worker_id: str, seconds: float) -> None:
         """The worker wants to be left alone for so long."""
@@ -99,7 +103,7 @@ class WorkerChoice:
 
         O(workers) while anybody does.
         """
-        if not self._spared.any_rest:
+        if not self._spared.resting:
             return 0.0
         waits = [
             self._spared.rest_s(view.identity.id)
@@ -144,7 +148,7 @@ class WorkerChoice:
     def _left_out(self, model: str | None) -> Collection[str]:
         """Whom to spare this time, and who is an outlier among those that could serve."""
         spared = self._spared.drawn()
-        if self._outliers is None or not self._outliers.any:
+        if self._outliers is None or not self._outliers.ejections:
             return spared
         barred = self._breakers.barred()
         serving = [

@@ -4,12 +4,16 @@ import random
 
 import pytest
 
+from books import Books, ask
 from clocks import FakeClock
 from radixgate.errors import ConfigError
-from radixgate.gateway.breakers import Verdict
+from radixgate.fleet.fleet import Outcome
+from radixgate.gateway.breakers import Breakers, Verdict
 from radixgate.gateway.outliers import Outliers
 from radixgate.gateway.reliability_config import ReliabilityConfig
 from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.spared import Spared
+from radixgate.gateway.worker_choice import WorkerChoice
 from scripted_worker import Recorded, ScriptedWorker, Step, good_answer, json_answer
 from small_gateway import small_gateway
 
@@ -58,7 +62,22 @@ def test_fewer_failures_and_what_says_nothing_set_nobody_aside() -> None:
     for _ in range(100):
         judged.outliers.ended("b", Verdict.NEUTRAL)
     assert judged.away() == []
-    assert not judged.outliers.any
+    assert not judged.outliers.ejections
+
+
+def test_successes_count_between_failures_however_the_breaker_stands() -> None:
+    judged = Judged()
+    fleet = Books("a", reports_kv=False).fleet
+    rules, rng = ReliabilityConfig(), random.Random(0)
+    choice = WorkerChoice(
+        fleet, Breakers(rules, judged.clock), Spared(0.0, judged.clock, rng), judged.outliers
+    )
+    for number in range(1, 1_001):
+        lease = choice.lease(ask("hello"), (), own_only=False)
+        outcome = Outcome.FAILED if number % 100 == 0 else Outcome.OK
+        lease.close(outcome)
+        choice.ended(lease, outcome, busy=False)
+    assert judged.away("a", "b") == [], "ten of a thousand have failed"
 
 
 def test_failures_of_another_window_do_not_add_up() -> None:
@@ -93,7 +112,7 @@ def test_one_that_fails_again_after_its_return_is_away_longer() -> None:
     assert judged.away() == []
     judged.clock.advance(31)  # it did well for a window
     assert judged.away() == []
-    assert not judged.outliers.any, "a sound fleet costs nothing"
+    assert not judged.outliers.ejections, "a sound fleet costs nothing"
     judged.fails("a")
     judged.clock.advance(31)
     assert judged.away() == []
