@@ -26,9 +26,10 @@ def test_a_shared_random_source_is_as_it_was(name: str) -> None:
         assert policy.choose(PROMPT, fleet).index == foretold
 
 
-def test_the_copy_draws_from_the_source_that_it_is_given() -> None:
+@pytest.mark.parametrize("name", ["random", "power_of_two", "cache_aware", "kv_cost", "least_load"])
+def test_the_copy_draws_from_the_source_that_it_is_given(name: str) -> None:
     rng = random.Random(3)
-    policy = make_policy("random", FakeClock(), rng)
+    policy = make_policy(name, FakeClock(), rng)
     before = rng.getstate()
     understudy(policy, rng).choose(PROMPT, columns(7))
     assert rng.getstate() != before

@@ -123,6 +123,15 @@ def test_the_first_output_is_an_answer() -> None:
     assert held(mirror, "old") == [0]
 
 
+def test_a_settled_prompt_that_is_withdrawn_or_settled_again_stays() -> None:
+    mirror = TextMirror()
+    placement = mirror.insert("abcd", "w")
+    mirror.mirror.settle(placement, 0)
+    mirror.mirror.withdraw(placement)
+    mirror.mirror.settle(placement, 0)
+    assert held(mirror, "abcd") == [4]
+
+
 def test_a_placement_outlives_its_worker_without_harm() -> None:
     mirror = TextMirror()
     first, second = mirror.insert("abcd", "w"), mirror.insert("abcd", "w")

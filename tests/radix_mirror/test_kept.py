@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from clocks import FakeClock
+from radixgate.proto import kv_log
 from radixgate.proto.kv_events import Pending, Removed, Settled, Stored, Tier
 from radixgate.proto.kv_log import KvLog
 from radixgate.radix_mirror import kept as kept_file
@@ -105,6 +106,14 @@ def test_it_is_believed_with_the_first_heartbeat_and_not_before() -> None:
     assert life.mirror.blocks_of("a").pending_prompts == 1
     assert life.mirror.blocks_of("a").complete
     life.mirror.check()
+    # From now on it is as any other.
+    log.record([Removed(PROMPT[3:])])
+    life.at = (7, 2)
+    assert life.follow(log)
+    assert life.depth == 3
+    again = life.feed.kept()
+    assert again is not None
+    assert (again.epoch, again.seq, set(again.stored[Tier.DEVICE])) == (7, 3, set(PROMPT[:3]))
 
 
 def test_removed_and_settled_meanwhile_is_not_there() -> None:
@@ -151,6 +160,12 @@ def test_a_position_that_the_ring_has_passed_by_costs_a_snapshot() -> None:
     assert life.depth == 4
 
 
-def test_half_a_snapshot_is_not_kept() -> None:
+def test_half_a_snapshot_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     life = Life()
     assert life.feed.kept() is None
+    monkeypatch.setattr(kv_log, "MAX_WORDS", kv_log.EVENT_WORDS + 2)
+    first, second = log_of(*PROMPT).since(0, 0)
+    assert life.feed.take(first) is None
+    assert life.feed.kept() is None
+    assert life.feed.take(second) is None
+    assert life.feed.kept() is not None
