@@ -31,6 +31,7 @@ class FrontConnection(asyncio.Protocol):
         self._limits, self._turn, self._intake = front.limits, front.turn, front.turn.requests
         self._reader = RequestReader(front.hot_paths, front.limits, front.heads)
         self._transport: asyncio.Transport | None = None  # None: lost, or handed over
+        self._heir: asyncio.Protocol | None = None  # None: not handed over
         self._request: RequestHead | None = None  # being answered
         self._attempt: Attempt | None = None
         self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
@@ -70,8 +71,13 @@ class FrontConnection(asyncio.Protocol):
             return
         if self._request is not None:
             self._reader.keep(data)
+        elif self._heir is not None:  # of the turn in which it was handed over
+            self._heir.data_received(data)
         else:
             self._read(data)
+
+    def broke(self, exc: Exception) -> None:
+        self.abort()
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -136,7 +142,7 @@ class FrontConnection(asyncio.Protocol):
         assert transport is not None
         self._turn.send(transport)
         self._leave()
-        admin = self._front.make_admin()
+        admin = self._heir = self._front.make_admin()
         transport.set_protocol(admin)
         admin.connection_made(transport)
         admin.data_received(replay)

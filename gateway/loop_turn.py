@@ -31,7 +31,9 @@ class Reader(Protocol):
         """The next piece, in its order."""
         ...
 
-    def abort(self) -> None: ...
+    def broke(self, exc: Exception) -> None:
+        """`received` raised this, a fault of ours: end it, and tell whom it concerns."""
+        ...
 
 
 class LoopTurn:
@@ -119,7 +121,7 @@ class Intake:
         if self._turn.at_once or len(data) >= AT_ONCE_BYTES:
             if pieces:
                 self.work_off()
-            reader.received(data)
+            _receive(reader, data)
             return
         pieces.append((reader, data))
         if len(pieces) == 1:
@@ -131,9 +133,16 @@ class Intake:
         """Now: the turn is over, or something else has happened to one of the connections."""
         pieces, self._pieces = self._pieces, []
         for reader, data in pieces:
-            try:
-                reader.received(data)
-            except Exception:
-                # The others must not lose theirs.
-                _log.exception("what a connection brought could not be worked off")
-                reader.abort()
+            _receive(reader, data)
+
+
+def _receive(reader: Reader, data: bytes) -> None:
+    """Raises nothing: the other connections must not lose their pieces, nor the turn its end."""
+    try:
+        reader.received(data)
+    except Exception as exc:
+        _log.exception("what a connection brought could not be worked off")
+        try:
+            reader.broke(exc)
+        except Exception:
+            _log.exception("and its connection could not be ended")

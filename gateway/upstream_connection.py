@@ -150,6 +150,9 @@ class UpstreamConnection(asyncio.Protocol):
         if wrong:
             self._give_up(wrong)
 
+    def broke(self, exc: Exception) -> None:
+        self._give_up(f"the connection was given up ({exc}) in the middle of an answer")
+
     def _answer_at_once(self, status: int, headers: Headers, body: bytes) -> None:
         """A whole answer in one piece. First the connection goes back, as one may be needed."""
         listener, self._listener = self._listener, None

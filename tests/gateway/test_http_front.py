@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from front_door import JSON, served
+from front_door import JSON, connections_of, served
 from radixgate.errors import WorkerFailed
 from raw_client import RawClient, ask, request
+from until import until
 
 
 async def test_a_kept_connection_answers_one_request_after_the_other() -> None:
@@ -186,3 +187,16 @@ async def test_a_body_of_several_megabytes_arrives_whole() -> None:
     async with served() as gateway:
         body = b"0123456789" * 300_000
         assert (await ask(gateway.port, request("/generate", body))).body == body
+
+
+@pytest.mark.parametrize("body", [b"hello", request("/generate", b"smuggled")])
+async def test_what_follows_a_hand_over_in_the_same_turn_is_handed_over_too(body: bytes) -> None:
+    async with served() as gateway, RawClient(gateway.port) as client:
+        await until(lambda: len(gateway.front.connections) == 1)
+        (connection,) = connections_of(gateway.front)
+        connection.data_received(b"POST /show HTTP/1.1\r\nhost: a\r\n")
+        connection.data_received(b"content-length: %d\r\n\r\n" % len(body))
+        connection.data_received(body[:4])
+        connection.data_received(body[4:])
+        assert (await client.answer()).body == b"POST /show " + body
+        assert gateway.generator.asked == []

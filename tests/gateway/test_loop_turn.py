@@ -141,7 +141,7 @@ class Reader:
     def __init__(self, name: str, log: list[tuple[str, bytes]], turn: LoopTurn) -> None:
         self.name = name
         self.wire = Wire(f"to {name}", log)
-        self.aborted = False
+        self.broken_by = ""
         self._log = log
         self._turn = turn
 
@@ -151,8 +151,10 @@ class Reader:
             raise ValueError("cannot be worked off")
         self._turn.put(self.wire.transport, data.upper())
 
-    def abort(self) -> None:
-        self.aborted = True
+    def broke(self, exc: Exception) -> None:
+        self.broken_by = str(exc)
+        if self.name == "stubborn":
+            raise ValueError("cannot be ended either")
 
 
 async def test_answers_of_a_turn_are_worked_off_then_requests_and_then_all_is_written() -> None:
@@ -195,18 +197,27 @@ async def test_so_many_pieces_do_not_wait_for_one_more() -> None:
     assert [data for _, data in log] == [b"%d" % count for count in range(MOST_PIECES)]
 
 
+@pytest.mark.parametrize("at_once", [0, 100])
 async def test_what_cannot_be_worked_off_costs_nobody_else_his_piece(
-    caplog: pytest.LogCaptureFixture,
+    at_once: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     log: list[tuple[str, bytes]] = []
     turn = LoopTurn()
+    turn.at_once = at_once
     one, other = Reader("one", log, turn), Reader("other", log, turn)
+    stubborn = Reader("stubborn", log, turn)
     turn.requests.take(one, b"nonsense")
+    turn.requests.take(stubborn, b"nonsense")
     turn.requests.take(other, b"a")
     await asyncio.sleep(0)
-    assert log[1:] == [("other", b"a"), ("to other", b"A")]
-    assert (one.aborted, other.aborted) == (True, False)
+    assert log[2:] == [("other", b"a"), ("to other", b"A")]
+    fault = "cannot be worked off"
+    assert [reader.broken_by for reader in (one, stubborn, other)] == [fault, fault, ""]
     assert "could not be worked off" in caplog.text
+    log.clear()
+    turn.requests.take(other, b"b")  # the turns go on
+    await asyncio.sleep(0)
+    assert log == [("other", b"b"), ("to other", b"B")]
 
 
 async def test_where_writes_are_made_at_once_pieces_are_worked_off_at_once() -> None:

@@ -147,6 +147,45 @@ async def test_what_nobody_asked_for_ends_its_connection_before_the_turn_does() 
         pool.close()
 
 
+class Faulty:
+    """A listener that cannot take the body of an answer."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_response(self, status: int, headers: Headers) -> None:
+        self.heard.append(f"status {status}")
+
+    def on_data(self, data: bytes) -> None:
+        raise ValueError("a fault of ours")
+
+    def on_complete(self) -> None:
+        self.heard.append("complete")
+
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.heard.append("answer")
+
+    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+        self.heard.append(f"broken: {error}")
+
+
+@pytest.mark.parametrize("at_once", [0, 100])
+async def test_a_fault_of_ours_in_an_answer_is_told_to_who_waits_for_it(at_once: int) -> None:
+    async with ScriptedWorker() as worker:
+        worker.script = lambda request: [
+            Raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n"),
+            Hang(),
+        ]
+        pool, _, _ = pool_to(worker)
+        pool.turn.at_once = at_once
+        connection, listener = await pool.connect(1.0), Faulty()
+        connection.send(b"GET /generate HTTP/1.1\r\nhost: a\r\n\r\n", b"", listener)
+        await until(lambda: len(listener.heard) == 2)
+        assert listener.heard[0] == "status 200"
+        assert "given up (a fault of ours) in the middle of an answer" in listener.heard[1]
+        assert pool.take_idle() is None
+
+
 async def test_an_idle_connection_that_the_worker_closes_is_forgotten() -> None:
     async with ScriptedWorker() as worker:
         worker.script = lambda request: [*answer(b"{}"), Sleep(0.01), Close()]
