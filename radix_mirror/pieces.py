@@ -126,12 +126,13 @@ class Pieces:
         for at in range(start - start % size, len(ids), size):
             stretch = stretches.get(ids[at])
             if stretch is not None:
-                _spoil(stretch, bit)
+                for piece in stretch.pieces:
+                    piece.stale |= bit
 
     def touch_all(self, bit: int) -> None:
         """Whatever the worker held, it may not any more. O(pieces)."""
-        for stretch in self._stretches.values():
-            _spoil(stretch, bit)
+        for piece in self._pieces.values():
+            piece.stale |= bit
 
     def clear(self) -> None:
         """Nothing is remembered any more."""
@@ -187,8 +188,3 @@ class Pieces:
             del self._pieces[piece.ids[-1]]
             for block in piece.ids:
                 self._stretch_of.pop(block, None)
-
-
-def _spoil(stretch: _Stretch, bit: int) -> None:
-    for piece in stretch.pieces:
-        piece.stale |= bit
