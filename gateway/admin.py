@@ -16,6 +16,7 @@ from radixgate.fleet.fleet import Fleet, WorkerState
 from radixgate.gateway import openapi
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.admin_access import key_check
+from radixgate.gateway.admin_body import body_within
 from radixgate.gateway.admin_explain import ExplainRoutes
 from radixgate.gateway.admin_loads import LoadRoutes
 from radixgate.gateway.admin_mirror import MirrorRoutes
@@ -68,6 +69,7 @@ class Admin:
     abort_held: Callable[[AbortOrder], int]  # what no worker has; how many requests that were
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
+    body_within_s: float = 60.0  # for the largest body over a slow line; orders are short
     # Where several processes answer generations: what they have counted, and what they run.
     read_metrics: Callable[[], Awaitable[bytes]] | None = None
     abort_elsewhere: Callable[[AbortOrder], Awaitable[Reached]] = _nobody_else
@@ -79,7 +81,12 @@ class Admin:
     def application(self, max_body_bytes: int) -> web.Application:
         app = web.Application(
             client_max_size=max_body_bytes,
-            middlewares=[self.finish, errors_as_json, key_check(lambda: self.keys)],
+            middlewares=[
+                self.finish,
+                errors_as_json,
+                key_check(lambda: self.keys),
+                body_within(lambda: self.body_within_s),
+            ],
         )
         app.add_routes(
             [

@@ -57,6 +57,16 @@ async def test_probes_of_an_orchestrator() -> None:
         assert (spoke.status, spoke.json["worker"]) == (200, two.url[7:])
 
 
+async def test_an_order_whose_body_does_not_come_is_refused() -> None:
+    async with small_gateway() as gateway, RawClient(gateway.port) as client:
+        gateway.gateway.headquarters.admin.body_within_s = 0.02
+        client.send(request("/workers", {"url": "http://127.0.0.1:9"})[:-1])
+        late = await client.answer()
+        assert (late.status, late.json["error"]["code"]) == (408, "timeout")
+        assert await client.ended()
+        assert (await gateway.get("/workers")).json["total"] == 0
+
+
 async def test_an_admin_connection_is_closed_and_a_hot_one_is_kept() -> None:
     async with (
         ScriptedWorker() as worker,
