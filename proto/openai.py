@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from radixgate.errors import RequestError
 from radixgate.proto import openai_answer, unsupported
+from radixgate.proto.continuous_usage import continuous
 from radixgate.proto.fields import Fields, as_token_ids, kind_of
 from radixgate.proto.generation import Encoder, GenerationRequest, Prompt
 from radixgate.proto.routing_text import message_bytes
@@ -110,21 +111,24 @@ def _request(
         if echo:
             sampling.logprob_start = 0
     stream = fields.flag("stream") or False
-    usage = fields.inner("stream_options").flag("include_usage") or False
+    options = fields.inner("stream_options")
+    usage = options.flag("include_usage") or False
+    always = options.flag("continuous_usage_stats") or False
     rid = fields.text("rid")
     if rid is not None and len(prompts) > 1:
         raise RequestError(f"rid names one request; there are {len(prompts)} prompts", param="rid")
+    renderer = openai_answer.renderer(
+        answer,
+        stream=stream,
+        include_usage=usage,
+        choices=sampling.n or 1,
+        echoes=[_echo(prompt) for prompt in prompts] if echo else (),
+    )
     return GenerationRequest(
         prompts=prompts,
         sampling=sampling,
         stream=stream,
-        renderer=openai_answer.renderer(
-            answer,
-            stream=stream,
-            include_usage=usage,
-            choices=sampling.n or 1,
-            echoes=[_echo(prompt) for prompt in prompts] if echo else (),
-        ),
+        renderer=continuous(renderer) if stream and always else renderer,
         model=fields.text("model"),
         rids=() if rid is None else (rid,),
         salt=fields.text("cache_salt") or fields.text("extra_key"),

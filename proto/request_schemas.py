@@ -91,7 +91,10 @@ _OPENAI: dict[str, Schema] = {
     "max_completion_tokens": _tokens(1),
     "max_tokens": _tokens(1),
     "min_tokens": _tokens(0),
-    "stream_options": {"type": ["object", "null"], "properties": {"include_usage": FLAG}},
+    "stream_options": {
+        "type": ["object", "null"],
+        "properties": {"include_usage": FLAG, "continuous_usage_stats": FLAG},
+    },
     "response_format": {
         "type": ["object", "null"],
         "properties": {"type": {"enum": ["text", None]}},

@@ -163,6 +163,31 @@ def test_offsets_count_characters_from_the_first_token_of_the_choice_on(stream: 
     assert offsets == {0: [0, 1, 1, 2, 3], 1: [0]}
 
 
+def test_each_event_tells_its_usage_where_that_was_asked_for() -> None:
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    request = chat(stream=True, n=2, stream_options=options)
+    other = item("z", ids=[122], choice=1, finish="stop", counts=(7, 7, 1))
+    told = events(play(request, [*ITEMS[:3], other, ITEMS[3]]))
+    assert [
+        (event["choices"][0]["index"], event["usage"]["completion_tokens"]) for event in told[:-1]
+    ] == [(0, 2), (0, 5), (1, 1), (0, 6)]
+    assert told[0]["usage"] == {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    assert (told[-1]["choices"], told[-1]["usage"]["completion_tokens"]) == ([], 7)
+    whole = chat(stream_options=options)
+    assert "usage" in json.loads(play(whole, ITEMS))
+
+
+def test_single_tokens_tell_their_usage_too() -> None:
+    request = parse_completion(
+        {"prompt": "a", "stream": True, "stream_options": {"continuous_usage_stats": True}}
+    )
+    renderer = request.renderer(CONTEXT)
+    stream = renderer.item(0, item("H", ids=[72], counts=(7, 4, 1)))
+    stream += renderer.token_of(0)(105, "i") + renderer.item(0, item(finish="stop"))
+    told = events(stream + renderer.end())
+    assert [event["usage"]["completion_tokens"] for event in told] == [1, 2, 2]
+
+
 def test_usage_says_what_was_cached_unless_told_not_to() -> None:
     for report in (True, False):
         for stream in (True, False):
