@@ -2,24 +2,9 @@
 
 import logging
 
-from aiohttp.http_exceptions import HttpProcessingError
-
-_log = logging.getLogger("radixgate.gateway.admin_http")
-
-
-class _NoClientFaults(logging.Filter):
-    """Bytes that are no HTTP are answered with 400, and some clients leave before their answer. A
-    traceback of each would let anybody fill the log, with header lines in it that may hold keys."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        fault = record.exc_info[1] if record.exc_info else None
-        return not isinstance(fault, HttpProcessingError | ConnectionResetError)
-
-
-_CLIENT_FAULTS = _NoClientFaults()
+from radixgate.proto.http_log import http_log
 
 
 def admin_log() -> logging.Logger:
     """The logger to give to the server."""
-    _log.addFilter(_CLIENT_FAULTS)  # the second time it changes nothing
-    return _log
+    return http_log("radixgate.gateway.admin_http")

@@ -29,6 +29,9 @@ async def errors_as_json(
         if "Allow" in error.headers:
             answer.headers["Allow"] = error.headers["Allow"]
         return answer
+    except web.RequestPayloadError as error:
+        why = " ".join(str(error).split())
+        return error_response(RequestError(f"the body cannot be read: {why}", param="body"))
     except ConnectionResetError:
         raise  # the client has left; there is nobody to answer
     except Exception:

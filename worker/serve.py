@@ -25,6 +25,7 @@ from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.http_errors import errors_as_json
+from radixgate.proto.http_log import http_log
 from radixgate.ready_lines import worker_ready
 from radixgate.spare_collector import spare_collector
 from radixgate.text.prompt_encoder import PromptEncoder
@@ -143,7 +144,11 @@ class _Worker:
         ).add_to(app)
         # A handler whose client has left is cancelled: it detaches, and the engine aborts.
         runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, keepalive_timeout=75.0
+            app,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=75.0,
+            logger=http_log("radixgate.worker.http"),
         )
         await runner.setup()
         host, port = self._server.host, self._server.port

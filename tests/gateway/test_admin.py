@@ -57,6 +57,16 @@ async def test_probes_of_an_orchestrator() -> None:
         assert (spoke.status, spoke.json["worker"]) == (200, two.url[7:])
 
 
+async def test_a_body_that_is_not_encoded_as_it_says_is_the_client_s_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with small_gateway() as gateway:
+        refused = await gateway.post("/workers", b"{}", "Content-Encoding: gzip")
+        assert (refused.status, refused.json["error"]["param"]) == (400, "body")
+        assert "gzip" in refused.json["error"]["message"]
+    assert not caplog.records
+
+
 async def test_an_order_whose_body_does_not_come_is_refused() -> None:
     async with small_gateway() as gateway, RawClient(gateway.port) as client:
         gateway.gateway.headquarters.admin.body_within_s = 0.02
