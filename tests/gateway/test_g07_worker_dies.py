@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from radixgate.gateway.reliability_config import ReliabilityConfig
+from radixgate.gateway.rules import GatewayRules
 from raw_client import Answer
 from scripted_worker import (
     Close,
@@ -137,3 +139,19 @@ async def test_a_good_stream_is_no_failure() -> None:
         reply = await gateway.chat(stream=True)
         assert (text_of(reply), finishes(reply), reply.events[-1]) == ("a", ["stop"], b"[DONE]")
         assert await gateway.counter("radixgate_requests_total", outcome="ok") == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_g07_half_an_answer_is_none_also_where_nobody_is_left_to_ask(stream: bool) -> None:
+    rules = GatewayRules(reliability=ReliabilityConfig(cb_failure_threshold=1))
+    length = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n"
+    beginning = sse_head() if stream else [Raw(length + b'{"choices":')]
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=rules, health_check_interval_secs=60.0) as gateway,
+    ):
+        worker.script = lambda request: [*beginning, Sleep(0.01), Close()]
+        reply = await gateway.chat(stream=stream)
+        assert (reply.status, reply.json["error"]["type"]) == (502, "upstream_error")
+        assert len(worker.requests) == 1
+        assert await gateway.counter("radixgate_requests_total", outcome="upstream_error") == 1
