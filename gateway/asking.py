@@ -108,7 +108,9 @@ class Asking:
             if self._has_own(self._model_of(decode_object(body).get("model"), caller)):
                 return None
             raise
-        model = self._model_of(request.model, caller)
+        model = request.model
+        if model is None or caller.models is not None or model not in self._fleet.models():
+            model = self._model_of(model, caller)
         keys = self._fleet.mirrors_of(model)
         for key in keys:
             if key.unit != BYTES:

@@ -27,14 +27,9 @@ class Deadlines:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._watched: set[Timed] = set()
+        # Both of an item, and without a frame of Python's. What is not watched may be forgotten.
+        self.watch, self.forget = self._watched.add, self._watched.discard
         self._timer: asyncio.TimerHandle | None = None
-
-    def watch(self, item: Timed) -> None:
-        self._watched.add(item)
-
-    def forget(self, item: Timed) -> None:
-        """Harmless for what is not watched."""
-        self._watched.discard(item)
 
     def start(self) -> None:
         """Sweep from now on; called on a running event loop."""

@@ -64,10 +64,13 @@ class _OpenAi(_Common, frozen=True):
     n: _AtLeastOne | None = None
 
 
+_NO_CALLS = Raw(b"")
+
+
 class _Message(msgspec.Struct, frozen=True):
     role: str
     content: str | list[object] | None = None
-    tool_calls: Raw = Raw(b"")
+    tool_calls: Raw = _NO_CALLS
 
 
 _Messages = Annotated[list[_Message], Meta(min_length=1)]

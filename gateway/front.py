@@ -16,8 +16,8 @@ from radixgate.gateway.request_reader import FrontLimits
 class Client(Protocol):
     """One connection."""
 
-    def close_if_idle(self) -> None:
-        """Nothing of a request is here."""
+    def drain(self) -> None:
+        """Close, after the answer that is under way."""
         ...
 
     def abort(self) -> None:
@@ -51,7 +51,7 @@ class Front:
         self.draining = True
         self.turn.requests.work_off()
         for connection in list(self.connections):
-            connection.close_if_idle()
+            connection.drain()
 
     def abort(self) -> None:
         """Break off everything; running answers are cancelled at their workers."""

@@ -37,7 +37,7 @@ class FrontConnection(asyncio.Protocol):
         self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
         self._chunked, self._keep_alive = False, True
         self._paused = False  # the client does not read as fast as we write
-        self._closing = False  # lost, or only to be waited for: nothing more is read or answered
+        self._closing = False  # lost, handed over, or about to close: nothing more is read
 
     # ------------------------------------------------------------ from the event loop
 
@@ -49,7 +49,6 @@ class FrontConnection(asyncio.Protocol):
         self._wait(self._limits.idle_timeout_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._closing = True
         self._leave()
         self._cancel()
 
@@ -65,16 +64,6 @@ class FrontConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._intake.take(self, data)
-
-    def received(self, data: bytes) -> None:
-        if self._closing:
-            return
-        if self._request is not None:
-            self._reader.keep(data)
-        elif self._heir is not None:  # of the turn in which it was handed over
-            self._heir.data_received(data)
-        else:
-            self._read(data)
 
     def broke(self, exc: Exception) -> None:
         self.abort()
@@ -105,8 +94,16 @@ class FrontConnection(asyncio.Protocol):
 
     # ------------------------------------------------------------ the request
 
-    def _read(self, data: bytes) -> None:
+    def received(self, data: bytes) -> None:
+        """The client's next bytes; none: look at what was kept."""
+        if self._closing:
+            if self._heir is not None and data:  # of the turn in which it was handed over
+                self._heir.data_received(data)
+            return
         reader = self._reader
+        if self._request is not None:
+            reader.keep(data)
+            return
         try:
             request = reader.read(data)
         except RequestError as error:
@@ -129,9 +126,11 @@ class FrontConnection(asyncio.Protocol):
             return
         if not self._paused:
             self.deadline = NEVER
-        self._request = request.head
-        self._keep_alive = request.head.keep_alive and not self._reader.broken
-        attempt = self._front.generator.generate(request.head, request.body, self)
+        front, self._request = self._front, request.head
+        self._keep_alive = (
+            request.head.keep_alive and not self._reader.broken and not front.draining
+        )
+        attempt = front.generator.generate(request.head, request.body, self)
         if self._request is request.head:
             self._attempt = attempt
             if self._paused:
@@ -159,7 +158,9 @@ class FrontConnection(asyncio.Protocol):
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         more = b"" if head.framed else self._framing()
         whole = http_answer.one_chunk(body) if self._chunked else body
-        self._write(b"".join((head.lines, own, more, self._connection_line(), b"\r\n", whole)))
+        answer = b"".join((head.lines, own, more, self._connection_line(), b"\r\n", whole))
+        if self._transport is not None:
+            self._turn.put(self._transport, answer)
         self._answered()
 
     def on_end(self, counts: AnswerCounts | None) -> None:
@@ -192,26 +193,21 @@ class FrontConnection(asyncio.Protocol):
 
     def _connection_line(self) -> bytes:
         assert self._request is not None
-        if not self._keep_alive or self._front.draining:
-            self._keep_alive = False
+        if not self._keep_alive:
             return b"connection: close\r\n"
         return b"" if self._request.http11 else b"connection: keep-alive\r\n"
 
     def _answered(self) -> None:
         self._request = self._attempt = None
         self._chunked = False
-        if not self._keep_alive or self._reader.broken or self._front.draining:
+        if not self._keep_alive or self._reader.broken:
             self._close()
             return
         if not self._paused:
-            self._wait(self._limits.idle_timeout_s)
+            self.deadline = self._front.clock.now() + self._limits.idle_timeout_s
         if self._reader.unread:
             # Not from here: a long row of pipelined requests would nest as deep.
-            asyncio.get_running_loop().call_soon(self._read_pipelined)
-
-    def _read_pipelined(self) -> None:
-        if self._request is None and self._transport is not None and not self._closing:
-            self._read(b"")
+            asyncio.get_running_loop().call_soon(self.received, b"")
 
     # ------------------------------------------------------------ the end
 
@@ -222,7 +218,8 @@ class FrontConnection(asyncio.Protocol):
         self._write(http_answer.answer_head(status, headers, b"connection: close\r\n") + body)
         self._linger()
 
-    def close_if_idle(self) -> None:
+    def drain(self) -> None:
+        self._keep_alive = False
         if self._request is None and self._reader.idle:
             self._close()
 
@@ -259,7 +256,7 @@ class FrontConnection(asyncio.Protocol):
             (transport.write_eof if transport.can_write_eof() else transport.close)()
 
     def _leave(self) -> None:
-        self._transport = None
+        self._closing, self._transport = True, None
         self._front.connections.discard(self)
         self._front.deadlines.forget(self)
 

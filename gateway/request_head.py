@@ -130,6 +130,9 @@ class HeadCache:
     def __init__(self, crosses: Crosses = everything) -> None:
         """`crosses`: which headers workers get."""
         self._known: dict[bytes, RequestHead] = {}
+        # Of those, whose body is counted, of an allowed length, and answered here; to be read by
+        # others, who say which ones they are.
+        self.counted: dict[bytes, RequestHead] = {}
         self._crosses = crosses
 
     def read(self, block: bytes) -> RequestHead:
@@ -142,8 +145,14 @@ class HeadCache:
         if len(block) <= MAX_KEPT_HEAD_BYTES and head.request_id is None:
             if len(self._known) >= MAX_KEPT_HEADS:
                 self._known.clear()
+                self.counted.clear()
             self._known[block] = head
         return head
+
+    def keep_counted(self, block: bytes, head: RequestHead) -> None:
+        """It has been read, and its body is counted; it is kept if it may come again."""
+        if block in self._known:
+            self.counted[block] = head
 
 
 def _check_line(block: bytes, method: bytes, target: bytes) -> bool:

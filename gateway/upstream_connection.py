@@ -70,18 +70,17 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             self._transport.writelines((head, body))
 
-    @property
-    def usable(self) -> bool:
+    def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
     def pause(self) -> None:
         self._paused = True
-        if self._transport is not None and self.usable:
+        if self._transport is not None and self.is_open():
             self._transport.pause_reading()
 
     def resume(self) -> None:
         self._paused = False
-        if self._transport is not None and self.usable:
+        if self._transport is not None and self.is_open():
             self._transport.resume_reading()
 
     def abort(self) -> None:
@@ -120,9 +119,10 @@ class UpstreamConnection(asyncio.Protocol):
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()
             return
-        self._pool.heard = True
+        pool = self._pool
+        pool.heard = True
         if not (self._answered or self._surplus):
-            known = self._pool.heads.find(data)
+            known = pool.heads.find(data)
             if known is not None:  # it is not parsed
                 self._answer_at_once(known.status, known.headers, data[known.size :])
                 return
@@ -159,7 +159,9 @@ class UpstreamConnection(asyncio.Protocol):
         assert listener is not None
         self.used = self._answered = True
         self._status, self._complete = 0, False
-        self._go_on()
+        if self._paused:
+            self.resume()
+        self._pool.release(self)
         listener.on_answer(status, headers, body)
 
     def _deliver(self) -> None:
@@ -189,17 +191,10 @@ class UpstreamConnection(asyncio.Protocol):
     def _go_back(self) -> None:
         """To the pool, if it can carry another exchange."""
         self.used = True
-        if self._reusable:
-            self._complete = False
-            self._go_on()
-        else:
+        if not self._reusable:
             self.abort()
-
-    def _go_on(self) -> None:
-        """To the pool, if it is still open."""
-        transport = self._transport
-        if transport is None or transport.is_closing():
             return
+        self._complete = False
         if self._paused:
             self.resume()
         self._pool.release(self)

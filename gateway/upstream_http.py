@@ -51,7 +51,7 @@ class UpstreamPool:
         """A kept connection, or None: then `connect`. O(1)."""
         while self._idle:
             connection = self._idle.popitem()[0]
-            if connection.usable:
+            if connection.is_open():
                 return connection
         return None
 

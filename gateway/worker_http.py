@@ -97,16 +97,9 @@ class HttpWorkerClient:
         self.pool.close()
 
     def render_head(self, request: FrontRequest) -> bytes:
-        named = f"x-request-id: {request.request_id}\r\ncontent-length: {len(request.body)}\r\n\r\n"
-        return b"".join(
-            (
-                request.line,
-                self._host_line,
-                request.forwarded,
-                self.pool.credentials or request.authorization,
-                named.encode("ascii"),
-            )
-        )
+        own = f"x-request-id: {request.request_id}\r\ncontent-length: {len(request.body)}\r\n\r\n"
+        whose = self.pool.credentials or request.authorization
+        return b"".join((request.line, self._host_line, request.forwarded, whose, own.encode()))
 
 
 class HttpAttempt:
