@@ -1,7 +1,7 @@
 """What one request costs the gateway besides its system calls: front door, exchange, worker client.
 
-Real connections without sockets: bytes go in as the event loop would bring them, and what is
-written is dropped. Microseconds of CPU a request, the median of many batches.
+Real connections without sockets: bytes go in as the event loop would bring them, so many requests a
+turn, and what is written is dropped. Microseconds of CPU a request, the median of many batches.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import json
 import random
 import statistics
 import time
+from collections.abc import Sequence
 from typing import cast
 
 from radixgate.clock import Clock, SystemClock
@@ -51,7 +52,7 @@ def _chunk(data: bytes) -> bytes:
 EVENTS = [
     b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk",'
     b'"created":1700000000,"model":"mock","choices":[{"index":0,"delta":{"content":"w%d"},'
-    b'"logprobs":null,"finish_reason":null}]}\n\n' % number
+    b'"logprobs":null,"finish_reason":%b}]}\n\n' % (number, b"null" if number < 63 else b'"stop"')
     for number in range(64)
 ]
 # As a burst arrives: all of it in one piece, an event a chunk.
@@ -88,46 +89,47 @@ class Wire:
 
 
 class Bench:
-    """A client's connection, the gateway's core, and a kept connection to each worker."""
+    """Connections of clients, the gateway's core, and as many kept connections to each worker."""
 
-    def __init__(self, gateway: Gateway, clock: Clock) -> None:
-        """The gateway has started, and has no workers yet."""
+    def __init__(self, gateway: Gateway, clock: Clock, together: int = 1) -> None:
+        """The gateway has started, and has no workers yet. `together`: the requests of a turn."""
+        path = gateway.headquarters.path
         clients = cast(dict[str, HttpWorkerClient], gateway.workers.clients)
-        self._upstream: list[tuple[UpstreamPool, asyncio.Transport, UpstreamConnection]] = []
+        self._upstream: list[UpstreamConnection] = []
         for number in range(WORKERS):
             pool = UpstreamPool(
                 "127.0.0.1",
                 9000 + number,
                 clock=clock,
-                deadlines=gateway.headquarters.path.deadlines,
-                turn=gateway.headquarters.path.turn,
-                max_idle=64,
+                deadlines=path.deadlines,
+                turn=path.turn,
+                max_idle=2 * together,
                 idle_timeout_s=60.0,
             )
             clients[f"w{number}"] = HttpWorkerClient(pool, 5.0)
-            connection = UpstreamConnection(pool)
-            transport = cast(asyncio.Transport, Wire())
-            connection.connection_made(transport)
-            pool.release(connection)
-            self._upstream.append((pool, transport, connection))
+            for _ in range(together):
+                connection = UpstreamConnection(pool)
+                connection.connection_made(cast(asyncio.Transport, Wire()))
+                pool.release(connection)
+                self._upstream.append(connection)
             gateway.fleet.admit(_identity(f"w{number}"))
             gateway.fleet.set_state(f"w{number}", WorkerState.READY)
-        self.client = Wire()
         assert gateway.door is not None
-        self._turn = gateway.door.front.turn
-        self._transport = cast(asyncio.Transport, self.client)
-        self._front = FrontConnection(gateway.door.front)
-        self._front.connection_made(self._transport)
+        self._turn = path.turn
+        self.clients = [Wire() for _ in range(together)]
+        self._fronts = [FrontConnection(gateway.door.front) for _ in self.clients]
+        for front, client in zip(self._fronts, self.clients, strict=True):
+            front.connection_made(cast(asyncio.Transport, client))
 
-    def ask(self, request: bytes, answer: bytes) -> None:
-        """One request in, its answer through whichever connection took it."""
-        self._front.received(request)
-        for pool, transport, connection in self._upstream:
+    def ask(self, requests: Sequence[bytes], answer: bytes) -> None:
+        """One turn of requests, then one of answers through whichever connections took them."""
+        for front, request in zip(self._fronts, requests, strict=False):
+            front.data_received(request)
+        self._turn.end()
+        for connection in self._upstream:
             if connection._listener is not None:
-                pool.turn.send(transport)
-                connection.received(answer)
-        # As at the end of the loop's turn, which does not end here.
-        self._turn.send(self._transport)
+                connection.data_received(answer)
+        self._turn.end()
 
 
 def request_of(characters: int, number: int, *, stream: bool) -> bytes:
@@ -149,13 +151,14 @@ def request_of(characters: int, number: int, *, stream: bool) -> bytes:
 
 def measure(bench: Bench, requests: list[bytes], answer: bytes) -> tuple[float, float]:
     """Median and 10th percentile of the batches, microseconds a request."""
-    laps = []
+    laps, together = [], len(bench.clients)
+    turns = [requests[begin : begin + together] for begin in range(0, len(requests), together)]
     for _ in range(BATCHES):
         began = time.thread_time()
-        for request in requests:
-            bench.ask(request, answer)
+        for turn in turns:
+            bench.ask(turn, answer)
         laps.append((time.thread_time() - began) * 1e6 / len(requests))
-    assert bench.client.writes == BATCHES * len(requests)
+    assert sum(client.writes for client in bench.clients) == BATCHES * len(requests)
     return statistics.median(laps), statistics.quantiles(laps, n=10)[0]
 
 
@@ -177,6 +180,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--policies", default="round_robin,cache_aware,kv_cost")
     parser.add_argument("--limits", action="store_true", help="a key, and limits nobody reaches")
+    parser.add_argument(
+        "--together", type=int, default=8, help="requests that the loop reads in one turn"
+    )
     options = parser.parse_args()
     rules = LIMITED if options.limits else NO_RULES
     for policy in options.policies.split(","):
@@ -193,7 +199,7 @@ async def main() -> None:
             requests = [
                 request_of(characters, number, stream=answer is STREAM) for number in range(BATCH)
             ]
-            median, low = measure(Bench(gateway, clock), requests, answer)
+            median, low = measure(Bench(gateway, clock, options.together), requests, answer)
             print(f"{name:<6} {policy:<12} p50 {median:>6.1f} us   p10 {low:>6.1f} us")
             await gateway.stop()
 

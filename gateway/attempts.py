@@ -156,13 +156,15 @@ class Attempts(StandIn, ABC):
     # ------------------------------------------------------------ one after the other
 
     def _dispatch(self) -> None:
-        core, question, request = self._core, self._question, self._request
+        core, question, request, answer = self._core, self._question, self._request, self._answer
         assert question is not None
         assert request is not None
+        if answer.ended:
+            return  # the client has left in the same turn
         if self._waiting is not None:
             self._waiting = None
             core.held.leave(self)
-        progress, answer = request.progress, self._answer
+        progress = request.progress
         begun = progress is not None and progress.begun
         try:
             lease = self._lease = core.choice.lease(question.ask, self._tried, own_only=begun)

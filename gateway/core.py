@@ -12,6 +12,7 @@ from radixgate.gateway.chooser import Chooser
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.deadlines import Deadlines
 from radixgate.gateway.held_requests import HeldRequests
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.gateway.own_headers import OwnHeaders
 from radixgate.gateway.request_ids import RequestIds
@@ -43,6 +44,7 @@ class Core:
     another_try: AnotherTry
     metrics: GatewayMetrics
     deadlines: Deadlines
+    turn: LoopTurn
     clock: Clock
     rng: random.Random
     request_ids: RequestIds

@@ -153,6 +153,7 @@ class DataPath:
             another_try=another_try,
             metrics=self.metrics,
             deadlines=self.deadlines,
+            turn=self.turn,
             clock=self._clock,
             rng=self._rng,
             request_ids=self.names.request_ids,

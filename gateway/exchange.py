@@ -71,7 +71,7 @@ class Exchange(Attempts):
         self._question, caller = question, self._admission.caller
         body = salted_body(self.body, caller) if caller.salted else self.body
         self._request = to_workers(self._head, body, question, self._answer.request_id, self._core)
-        self._dispatch()
+        self._core.turn.then(self._dispatch)
 
     # ------------------------------------------------------------ the end
 

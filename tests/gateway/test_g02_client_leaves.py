@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from front_door import connections_of
+from radixgate.gateway.metrics import FinalOutcome
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, Step, events, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
@@ -55,3 +57,19 @@ async def test_g02_a_client_that_leaves_between_attempts_is_not_tried_for_again(
         # Nothing waits for another attempt any more.
         assert len(gateway.gateway.headquarters.path.held) == 0
         assert gateway.gateway.metrics.attempts == 1
+
+
+async def test_g02_a_client_that_leaves_in_the_turn_of_its_request_is_not_tried_for() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        async with RawClient(gateway.port):
+            door = gateway.gateway.door
+            assert door is not None
+            await until(lambda: len(door.front.connections) == 1)
+            (connection,) = connections_of(door.front)
+            # As the loop calls it, all in one turn.
+            connection.data_received(request(CHAT, chat_body()))
+            connection.eof_received()
+        metrics = gateway.gateway.metrics
+        await until(lambda: metrics.requests[FinalOutcome.CLIENT_DISCONNECT] == 1)
+        assert (metrics.attempts, metrics.in_flight) == (0, 0)
+        assert worker.requests == []

@@ -177,6 +177,25 @@ async def test_answers_of_a_turn_are_worked_off_then_requests_and_then_all_is_wr
     assert len(log) == 5
 
 
+async def test_next_steps_are_taken_behind_all_that_was_read() -> None:
+    log: list[tuple[str, bytes]] = []
+    turn = LoopTurn()
+    client, worker = Reader("client", log, turn), Reader("worker", log, turn)
+    turn.then(lambda: log.append(("step", b"1")))
+    turn.requests.take(client, b"a")
+    turn.answers.take(worker, b"x")
+    turn.then(lambda: log.append(("step", b"2")))
+    await asyncio.sleep(0)
+    assert log == [
+        ("worker", b"x"),
+        ("client", b"a"),
+        ("step", b"1"),
+        ("step", b"2"),
+        ("to worker", b"X"),
+        ("to client", b"A"),
+    ]
+
+
 async def test_what_is_large_is_worked_off_at_once_behind_what_was_read_before() -> None:
     log: list[tuple[str, bytes]] = []
     turn = LoopTurn()
@@ -229,4 +248,5 @@ async def test_where_writes_are_made_at_once_pieces_are_worked_off_at_once() -> 
         await asyncio.sleep(0)
     log.clear()
     turn.requests.take(client, b"b")
-    assert log == [("client", b"b"), ("to client", b"B")]
+    turn.then(lambda: log.append(("step", b"1")))
+    assert log == [("client", b"b"), ("to client", b"B"), ("step", b"1")]
