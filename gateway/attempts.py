@@ -9,6 +9,7 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from functools import partial
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
@@ -37,6 +38,7 @@ class Attempts(StandIn, ABC):
         "_question",
         "_request",
         "_silent_s",
+        "_started",
         "_tried",
         "_waiting",
         "body",
@@ -52,7 +54,8 @@ class Attempts(StandIn, ABC):
         self._question: Question | None = None
         self._request: FrontRequest | None = None
         self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None  # held meanwhile
-        self._lease: Lease | None = None  # while an attempt runs
+        self._lease: Lease | None = None  # while an attempt runs, or is about to
+        self._started: Lease | None = None  # of the attempt that was begun last
         self._tried: list[str] = []  # workers, each of which has failed
         self._failure: RadixgateError | None = None  # of the last attempt
         self._silent_s = 0.0  # how long the worker may be silent now
@@ -103,6 +106,13 @@ class Attempts(StandIn, ABC):
             self._lease.first_output()
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        self.deadline = NEVER
+        self._core.turn.then(partial(self._hand_on, head, body, counts))
+
+    def _hand_on(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
+        """A good answer that came whole."""
+        if self._answer.ended:
+            return  # the client has left in the same turn
         if self._lease is not None:
             self._lease.first_output()
         self._end_attempt(_OK, counts)
@@ -147,10 +157,10 @@ class Attempts(StandIn, ABC):
 
     def on_deadline(self) -> None:
         self.deadline = NEVER
-        lease = self._lease
-        if lease is None or self._attempt is None:
+        lease, attempt = self._lease, self._attempt
+        if lease is None or lease is not self._started or attempt is None:
             return
-        self._attempt.cancel()
+        attempt.cancel()
         self.on_failure(WorkerFailed(f"{lease.worker.id} sent nothing for {self._silent_s:g} s"))
 
     # ------------------------------------------------------------ one after the other
@@ -172,14 +182,24 @@ class Attempts(StandIn, ABC):
                 answer.held = None
             core.metrics.dispatched(lease.choice.branch, lease.stake.predicted_cached_tokens)
             answer.lease, answer.asked_at = lease, self._be_patient(core.patience.first_byte_s)
-            attempt = core.clients[lease.worker.id].start(request, self, lease.number)
         except RadixgateError as error:
             self._no_worker(error)
-            return
+        except Exception:
+            self._fail_inside()
+        else:
+            core.turn.then(self._start)
+
+    def _start(self) -> None:
+        lease, request = self._lease, self._request
+        if lease is None or lease is self._started:
+            return  # the client has left in the same turn, or another attempt has begun since
+        assert request is not None
+        self._started = lease
+        try:
+            self._attempt = self._core.clients[lease.worker.id].start(request, self, lease.number)
         except Exception:
             self._fail_inside()
             return
-        self._attempt = attempt
         if self._paused:
             self.pause()
 

@@ -25,16 +25,7 @@ class Exchange(Attempts):
         self._head, self.body, self._admission = head, body, admission
         self._answer.started_at = core.clock.now() if arrived_at is None else arrived_at
         core.deadlines.watch(self)
-        try:
-            question = core.asking.read(head.path, body, admission.caller)
-            if question is None:
-                self._wait(asyncio.get_running_loop().create_task(self._read_own()))
-            else:
-                self._ask(question)
-        except RadixgateError as error:
-            self._fail(error)
-        except Exception:
-            self._fail_inside()
+        core.turn.then(self._read)
 
     # ------------------------------------------------------------ from the front door
 
@@ -55,6 +46,20 @@ class Exchange(Attempts):
         self._end_aborted()
 
     # ------------------------------------------------------------ the question
+
+    def _read(self) -> None:
+        if self._answer.ended:
+            return  # the client has left in the same turn
+        try:
+            question = self._core.asking.read(self._head.path, self.body, self._admission.caller)
+            if question is None:
+                self._wait(asyncio.get_running_loop().create_task(self._read_own()))
+            else:
+                self._ask(question)
+        except RadixgateError as error:
+            self._fail(error)
+        except Exception:
+            self._fail_inside()
 
     async def _read_own(self) -> None:
         caller = self._admission.caller
