@@ -22,7 +22,7 @@ from radixgate.gateway.rules import warn_if_open
 from radixgate.gateway.settings import GatewaySettings
 from radixgate.kept_heap import keep_heap
 from radixgate.policies.registry import effective_policy
-from radixgate.ready_lines import gateway_ready
+from radixgate.ready_lines import gateway_ready, host_port
 from radixgate.spare_collector import spare_collector
 
 
@@ -96,11 +96,8 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
         return 0
     spare_collector()
     keep_heap()
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    print(
-        f"{gateway_ready(f'{scheme}://{host}:{gateway.port}')} policy={config.policy}",
-        flush=True,
-    )
+    url = f"{scheme}://{host_port(config.host, gateway.port)}"
+    print(f"{gateway_ready(url)} policy={config.policy}", flush=True)
     await stop.wait()
     draining = asyncio.create_task(gateway.drain())
     at_once = asyncio.create_task(stop_now.wait())

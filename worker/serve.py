@@ -26,7 +26,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.http_errors import errors_as_json
 from radixgate.proto.http_log import http_log
-from radixgate.ready_lines import worker_ready
+from radixgate.ready_lines import host_port, worker_ready
 from radixgate.spare_collector import spare_collector
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.admin_routes import AdminRoutes
@@ -104,7 +104,9 @@ class _Worker:
             rpc_server, grpc_port = await self._serve_grpc(engine, info, kv, load, health)
             spare_collector(_COLLECT_AFTER_OBJECTS)
             host = self._server.host
-            line = worker_ready(f"{host}:{info.http_port}", f"{host}:{grpc_port}", info.model)
+            line = worker_ready(
+                host_port(host, info.http_port), host_port(host, grpc_port), info.model
+            )
             print(line, flush=True)
             await self._until_stopped(stop, engine)
             await self._drain(engine, load, health)
@@ -176,7 +178,7 @@ class _Worker:
         service = WorkerService(engine, info, self._model.tokenizer_bundle, kv, load, self._serving)
         rpc.add_WorkerServicer_to_server(service, server)  # type: ignore[no-untyped-call]
         health_pb2_grpc.add_HealthServicer_to_server(health, server)
-        address = f"{self._server.host}:{self._server.grpc_port}"
+        address = host_port(self._server.host, self._server.grpc_port)
         try:
             pems = self._server.for_grpc()
             port = (
@@ -186,7 +188,8 @@ class _Worker:
             )
         except RuntimeError as exc:
             raise ConfigError(
-                f"--grpc-port {self._server.grpc_port} is taken; 0 picks a free one"
+                f"--grpc-port {self._server.grpc_port} cannot be used at {self._server.host}: it is"
+                " taken, or that is no address of this machine; 0 picks a free one"
             ) from exc
         await server.start()
         await health.set("", health_pb2.HealthCheckResponse.SERVING)
