@@ -216,7 +216,9 @@ class Attempts(StandIn, ABC):
         )
         if wait_s is None:
             return False
-        self._wait(asyncio.get_running_loop().call_later(wait_s, self._dispatch))
+        # Leased and begun in one turn: in between, the worker could be removed.
+        then, dispatch = core.turn.then, self._dispatch
+        self._wait(asyncio.get_running_loop().call_later(wait_s, then, dispatch))
         return True
 
     def _wait(self, waiting: asyncio.Task[None] | asyncio.TimerHandle) -> None:
