@@ -14,6 +14,7 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.gateway.answer_progress import AnswerProgress
+from radixgate.gateway.lane import ChunkLane
 from radixgate.proto.generation import GenerationRequest
 
 Headers = list[tuple[bytes, bytes]]
@@ -89,6 +90,11 @@ class Downstream(Protocol):
 
     def on_body(self, data: bytes) -> None:
         """The next bytes of the body, never empty."""
+        ...
+
+    def lane(self) -> ChunkLane | None:
+        """A shorter way for whole events, to be asked for behind `on_body`; None: there is none,
+        or not yet."""
         ...
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:

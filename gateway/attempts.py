@@ -20,6 +20,7 @@ from radixgate.gateway.attempt import AnswerCounts, FrontRequest, Headers, Whole
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
+from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.stand_in import StandIn
 
 _log = logging.getLogger(__name__)
@@ -105,6 +106,9 @@ class Attempts(StandIn, ABC):
         if self._answer.add(data, now) and self._lease is not None:
             self._lease.first_output()
 
+    def lane(self) -> ChunkLane | None:
+        return self._answer.lane()
+
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         self.deadline = NEVER
         self._core.turn.then(partial(self._hand_on, head, body, counts))
@@ -156,6 +160,10 @@ class Attempts(StandIn, ABC):
             self._fail(error)
 
     def on_deadline(self) -> None:
+        # What goes by the lane does not move it.
+        self.deadline = self._answer.lane_used_at + self._silent_s
+        if self.deadline > self._core.clock.now():
+            return
         self.deadline = NEVER
         lease, attempt = self._lease, self._attempt
         if lease is None or lease is not self._started or attempt is None:

@@ -1,5 +1,7 @@
 """The client's side of a request: what it has been sent, how that is timed, and how it ends."""
 
+import math
+
 from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.fleet.fleet import Lease
 from radixgate.gateway import http_answer
@@ -8,6 +10,7 @@ from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers, WholeHe
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.held_answer import HeldAnswer
+from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.proto import sse
 from radixgate.proto.error_body import error_event
@@ -24,6 +27,7 @@ class ClientAnswer:
         "_core",
         "_first_token",
         "_flows",
+        "_lane",
         "_last_piece",
         "_last_piece_at",
         "_tells_worker",
@@ -50,6 +54,7 @@ class ClientAnswer:
         self._core = core
         self._client = client
         self._tells_worker = tells_worker
+        self._lane: ChunkLane | None = None  # nobody has asked for it
         core.metrics.in_flight += 1
 
     def hold(self, status: int, headers: Headers) -> None:
@@ -64,6 +69,9 @@ class ClientAnswer:
     def add(self, data: bytes, now: float) -> bool:
         """The next piece of a body. True if it brings the first output of a good answer."""
         if self._flows:  # a stream's pieces, all but the first
+            if self._lane is not None:
+                self._lane.send(data)
+                return False
             self._core.metrics.itl.observe(now - self._last_piece_at)
             self._last_piece_at, self._last_piece = now, data
             self._client.on_body(data)
@@ -80,6 +88,20 @@ class ClientAnswer:
             self._last_piece = data
             held.send(self._client, self._own_headers())
         return first
+
+    def lane(self) -> ChunkLane | None:
+        """For whole events; None: the stream does not flow yet, or its client needs more."""
+        if self._lane is None and self.sent and self._flows:
+            lane = self._lane = self._client.lane()
+            if lane is not None:
+                core = self._core
+                lane.begin(core.clock.now, core.metrics, self._last_piece_at)
+        return self._lane
+
+    @property
+    def lane_used_at(self) -> float:
+        """When an event last went by it."""
+        return -math.inf if self._lane is None else self._lane.sent_at
 
     def end_at_once(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
         """A good answer that came whole goes out."""

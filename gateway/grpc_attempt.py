@@ -8,6 +8,7 @@ from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import AnswerCounts, Downstream
+from radixgate.gateway.lane import ChunkLane
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
 
@@ -126,6 +127,11 @@ class GrpcAttempt:
             self._send_head(None)
         return self._progress.tokens_of(prompt)
 
+    def send_event(self, event: bytes) -> ChunkLane | None:
+        """The way for those behind it, if there is a shorter one."""
+        self.downstream.on_body(event)
+        return self.downstream.lane()
+
     def on_refused(self, refused: pb.Refused) -> None:
         field = refused.field if refused.HasField("field") else None
         error: RadixgateError = WorkerRefused(refused.message, status=refused.status, param=field)
@@ -198,8 +204,8 @@ class _Running:
     __slots__ = (
         "_attempt",
         "_ids",
+        "_lane",
         "_render",
-        "_send",
         "handle",
         "open_choices",
         "prior",
@@ -220,7 +226,7 @@ class _Running:
         # the way is another miss of the processor's cache.
         self._render: Callable[[int, str], bytes] | None = None  # None: no single token has come
         self._ids = array("I")
-        self._send: Callable[[bytes], None] = attempt.downstream.on_body
+        self._lane: ChunkLane | None = None  # None: there is none, or not yet
 
     def on_token(self, token_id: int, text: str) -> None:
         render = self._render
@@ -230,7 +236,11 @@ class _Running:
         self._ids.append(token_id)
         data = render(token_id, text)
         if data:
-            self._send(data)
+            lane = self._lane
+            if lane is not None:
+                lane.send(data)
+            else:
+                self._lane = self._attempt.send_event(data)
         self.untaken += 1
         if self.untaken >= _NOTED:
             self._attempt.give_back(self)

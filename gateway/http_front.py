@@ -13,6 +13,7 @@ from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers, WholeHead
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.front import Front
+from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.request_reader import ReadRequest, RequestReader, RequestTimeout
 
@@ -154,6 +155,11 @@ class FrontConnection(asyncio.Protocol):
     def on_body(self, data: bytes) -> None:
         head = b"" if self._head is None else self._render_head(*self._head)
         self._write(head + (http_answer.chunk(data) if self._chunked else data))
+
+    def lane(self) -> ChunkLane | None:
+        if self._transport is None or not self._chunked:
+            return None
+        return ChunkLane(self._turn, self._transport)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         more = b"" if head.framed else self._framing()

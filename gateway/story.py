@@ -9,6 +9,7 @@ from radixgate.fleet.fleet import Ask, Lease, Outcome
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
+from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.request_ids import HEADER
@@ -165,6 +166,9 @@ class Story(StandIn):
         if self.first_token_at is None and self.status < 400 and self._brings_output(data):
             self.first_token_at = self._clock.now()
         self._client.on_body(data)
+
+    def lane(self) -> ChunkLane | None:
+        return None if self.first_token_at is None else self._client.lane()
 
     def _brings_output(self, data: bytes) -> bool:
         """Of a whole answer, the first piece does."""

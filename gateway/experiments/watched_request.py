@@ -13,6 +13,7 @@ from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers
 from radixgate.gateway.core import Core
 from radixgate.gateway.first_token import FirstToken
 from radixgate.gateway.hop_headers import find
+from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.metrics import FinalOutcome
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.stand_in import StandIn
@@ -188,6 +189,9 @@ class WatchedRequest(StandIn):
             self.first_token_at = now
             self._watcher.first_token(self)
         self._client.on_body(data)
+
+    def lane(self) -> ChunkLane | None:
+        return None  # each piece is looked at
 
     def _brings_output(self, data: bytes) -> bool:
         if self.lease is None or self.status >= 400:

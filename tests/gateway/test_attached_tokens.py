@@ -151,7 +151,7 @@ async def test_a_fault_in_one_answer_leaves_the_others_and_the_stream_alone() ->
         def fail(data: bytes) -> None:
             raise ValueError("a fault")
 
-        worker.stream._receivers[bad.handle]._send = fail  # type: ignore[attr-defined]
+        broken.on_body = fail  # type: ignore[method-assign]
         for text in "ab":
             await worker.send(
                 *(item(text, ids=[1], handle=handle) for handle in (bad.handle, good.handle)),

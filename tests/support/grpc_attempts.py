@@ -39,6 +39,9 @@ class Recorder:
         assert not self.over
         self.body += data
 
+    def lane(self) -> None:
+        return None
+
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         self.on_head(head.status, head.headers)
         self.on_body(body)

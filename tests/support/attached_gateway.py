@@ -1,0 +1,53 @@
+"""A small gateway with one worker of ours, which the test plays."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from attached_worker import AttachedWorker
+from radixgate.clock import SystemClock
+from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
+from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.grpc_client import GrpcWorkerClient
+from radixgate.gateway.prompt_tokens import ServedModel
+from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.text.prompt_encoder import PromptEncoder
+from radixgate.worker.toy import toy_tokenizer_bundle
+from small_gateway import SmallGateway, small_gateway
+
+
+@asynccontextmanager
+async def attached_gateway(
+    worker_id: str = "w0", rules: GatewayRules = NO_RULES, **knobs: object
+) -> AsyncIterator[tuple[SmallGateway, AttachedWorker]]:
+    """The model is `toy`; the worker is ready. `knobs` as of `small_gateway`."""
+    async with small_gateway((), None, rules, **knobs) as small, AttachedWorker() as worker:
+        gateway = small.gateway
+        model = ServedModel("toy", "w", "t", 512, 4_096, PromptEncoder(toy_tokenizer_bundle()))
+        gateway.headquarters.path.prompts.learn(model)
+        client = GrpcWorkerClient(
+            worker.stream,
+            served=lambda: model,
+            wall_clock=SystemClock().now,
+            rng=random.Random(0),
+            new_rid=gateway.headquarters.path.names.new_rid,
+            on_close=lambda: None,
+        )
+        cast(dict[str, WorkerClient], gateway.workers.clients)[worker_id] = client
+        gateway.fleet.admit(
+            WorkerIdentity(
+                id=worker_id,
+                url=f"grpc://{worker_id}",
+                kind="grpc",
+                model="toy",
+                mirror=MirrorKey("toy", "tokens", 16),
+                capacity_tokens=1_000_000,
+                weights_id="w",
+                instance_id="",
+                reports_kv=False,
+            )
+        )
+        gateway.fleet.set_state(worker_id, WorkerState.READY)
+        yield small, worker
+        client.close()
