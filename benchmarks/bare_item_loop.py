@@ -2,8 +2,9 @@
 
 A process that answers each chat by a scripted worker, and does nothing else: no limits, metrics,
 choice or rendering; every event is one and the same bytes, as long as a gateway's. It reads with
-the gateway's own reader of HTTP/2, or with grpc.aio. What a gateway costs more than this is its
-own; what this costs is the reader's and the kernel's.
+the gateway's own reader of HTTP/2, or with grpc.aio, and writes at the end of a turn of the loop,
+as a gateway does. What a gateway costs more than this is its own; what this costs is the reader's
+and the kernel's.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import uvloop
 from radixgate.gateway.grpc_endpoint import GrpcEndpoint
 from radixgate.gateway.http2_silence import Pings
 from radixgate.gateway.http2_stream import Http2Stream
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.proto.contract import CONTRACT_VERSION, WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
@@ -45,6 +47,7 @@ class Loop:
 
     def __init__(self, addresses: Sequence[str], reader: str) -> None:
         self._clients: dict[int, asyncio.Transport] = {}
+        self._turn = LoopTurn()
         self._handles = count(1)
         self._tasks: list[asyncio.Task[object]] = []
         attach = self._by_grpc_aio if reader == "grpc.aio" else self._by_http2
@@ -55,7 +58,7 @@ class Loop:
     def submit(self, client: asyncio.Transport, tokens: int) -> None:
         handle = next(self._handles)
         self._clients[handle] = client
-        client.write(HEAD)
+        self._turn.put(client, HEAD)
         submit = pb.Submit(handle=handle, rid=str(handle), credit=WHOLE_CREDIT)
         submit.sampling.max_tokens = tokens
         self._sends[handle % len(self._sends)](pb.Command(submit=submit))
@@ -88,13 +91,13 @@ class Loop:
         return queue.put_nowait
 
     def _take(self, batch: pb.StepBatch) -> None:
-        clients = self._clients
+        clients, put = self._clients, self._turn.put
         for handle in batch.tokens.handles:
-            clients[handle].write(CHUNK)
+            put(clients[handle], CHUNK)
         for item in batch.items:
-            clients[item.handle].write(CHUNK)
+            put(clients[item.handle], CHUNK)
             if item.HasField("finish"):
-                clients.pop(item.handle).write(LAST)
+                put(clients.pop(item.handle), LAST)
 
 
 class Connection(asyncio.Protocol):

@@ -85,7 +85,9 @@ class GrpcWorker:
 
     def _attach_endpoint(self) -> GrpcEndpoint:
         address, certificates = self._address, self._parts.certificates
-        tls = None if certificates is None else certificates.http2(str(_GRPC_AUTHORITIES))
+        # A distribution may have left them out: then the system's are believed, as by gRPC.
+        known = str(_GRPC_AUTHORITIES) if _GRPC_AUTHORITIES.exists() else None
+        tls = None if certificates is None else certificates.http2(known)
         return GrpcEndpoint(address.host, address.port, address.id, tls)
 
     def _dial(self, on_message: Callable[[bytes], None]) -> Http2Stream:

@@ -17,9 +17,9 @@ class GrpcCertificates:
     roots: bytes | None
     key: bytes | None
     chain: bytes | None
-    # The same for connections that gRPC does not make, of one and the same context. It is given the
-    # file of gRPC's own authorities, which are many: they are not read before somebody needs them.
-    http2: Callable[[str], ssl.SSLContext]
+    # The same for connections that gRPC does not make, one context for all of them. Asked with the
+    # file of gRPC's own authorities, or None; they are many, and not read before they are needed.
+    http2: Callable[[str | None], ssl.SSLContext]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,6 @@ class TlsConfig:
         chain = None if self.client_cert_path is None else pem(self.client_cert_path)
         return GrpcCertificates(roots, key, chain, cache(self._for_http2_workers))
 
-    def _for_http2_workers(self, grpc_authorities: str) -> ssl.SSLContext:
-        authorities = self.ca_cert_paths or (grpc_authorities,)
+    def _for_http2_workers(self, grpc_authorities: str | None) -> ssl.SSLContext:
+        authorities = self.ca_cert_paths or tuple(filter(None, (grpc_authorities,)))
         return client_context(authorities, self.client_cert_path, self.client_key_path, HTTP2)

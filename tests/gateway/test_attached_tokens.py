@@ -179,3 +179,9 @@ async def test_columns_of_unequal_length_break_the_stream_before_any_of_them_is_
         with pytest.raises(BrokenStream, match=lengths):
             await worker.send_batch(pb.StepBatch(items=[item("x", ids=[1])], tokens=columns))
         assert bytes(heard.body) == before
+
+
+async def test_what_is_no_batch_ends_the_stream() -> None:
+    async with AttachedWorker() as worker:
+        with pytest.raises(BrokenStream, match="no batch of a step"):
+            worker.say(b"\xff\xff")

@@ -13,6 +13,7 @@ from authority import Authority, Pair
 from radixgate.gateway import grpc_endpoint
 from radixgate.gateway.grpc_endings import CLOSED_BY_WORKER
 from radixgate.gateway.grpc_endpoint import GrpcEndpoint
+from radixgate.gateway.grpc_worker import _GRPC_AUTHORITIES
 from radixgate.gateway.http2_silence import Pings
 from radixgate.gateway.http2_stream import Http2Stream
 from radixgate.gateway.reserved_port import reserve
@@ -184,6 +185,14 @@ async def test_who_takes_the_connection_and_says_nothing_of_tls_is_given_up(
 
 
 # ------------------------------------------------------------ TLS
+
+
+def test_without_authorities_those_of_grpc_are_believed() -> None:
+    assert _GRPC_AUTHORITIES.exists()
+    certificates = TlsConfig().for_grpc_workers()
+    context = certificates.http2(str(_GRPC_AUTHORITIES))
+    assert len(context.get_ca_certs()) > 50
+    assert certificates.http2(str(_GRPC_AUTHORITIES)) is context
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attached_worker import settle
-from http2_peer import STREAM, Http2Peer, data, goodbye, messages_of, opened
+from http2_peer import STREAM, Http2Peer, InnerEndpoint, data, goodbye, messages_of, opened
 from radixgate.gateway.grpc_endings import CLOSED_BY_WORKER
 from radixgate.gateway.grpc_messages import framed
-from radixgate.gateway.http2_stream import WINDOW_BYTES
+from radixgate.gateway.http2_silence import Pings
+from radixgate.gateway.http2_stream import WINDOW_BYTES, Http2Stream
 
 OK = ("grpc-status", "0")
 
@@ -179,6 +180,25 @@ async def test_trailers_end_it_and_say_why() -> None:
     async with opened(answered=False) as one:
         one.peer.answer(("grpc-status", "12"), end=True)
         assert await one.why() == "UNIMPLEMENTED"
+
+
+async def test_cancelled_before_it_is_connected_it_closes_what_comes_of_it() -> None:
+    peer = Http2Peer()
+    called, connected = asyncio.Event(), asyncio.Event()
+
+    class Slow(InnerEndpoint):
+        async def connect(self, protocol: asyncio.Protocol) -> None:
+            called.set()
+            await connected.wait()
+
+    stream = Http2Stream(Slow("w", 1, "w:1", None, peer), "/it/Attach", print, Pings())
+    running = asyncio.create_task(stream.run())
+    await called.wait()
+    running.cancel()
+    await settle()
+    stream.connection_made(peer)
+    assert running.cancelled()
+    assert peer.aborted
 
 
 async def test_cancelled_it_says_goodbye_and_closes() -> None:

@@ -72,9 +72,13 @@ class AttachedWorker:
         await self.send_batch(batch)
 
     async def send_batch(self, batch: pb.StepBatch) -> None:
-        assert self._line is not None
-        self._line.on_message(batch.SerializeToString())
+        self.say(batch.SerializeToString())
         await settle()
+
+    def say(self, message: bytes) -> None:
+        """Whatever it is; what the gateway makes of it may be raised."""
+        assert self._line is not None
+        self._line.on_message(message)
 
     async def die(self) -> None:
         assert self._line is not None
