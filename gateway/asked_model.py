@@ -29,7 +29,7 @@ def asked_model(
             raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
         (only,) = models
         return only
-    late = unheard_of()
+    late = unheard_of() if name else 0  # nobody's model is called nothing
     if late and (caller.models is None or name in caller.models):
         raise NoWorkerAvailable(
             f"no worker serves the model {name!r:.200} so far, and of {late} it is not known yet"

@@ -192,7 +192,8 @@ GENERATE: Schema = {
 }
 EMBEDDINGS = object_of({"model": TEXT, "input": _INPUTS, "user": TEXT, "priority": {}}, "input")
 RERANK = object_of(
-    {"model": TEXT, "query": {"type": "string"}, "documents": {"type": "array"}}, "query"
+    {"model": TEXT, "query": {"type": ["string", "object"]}, "documents": {"type": "array"}},
+    "query",
 )
 RESPONSE = object_of(
     {
