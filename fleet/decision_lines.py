@@ -64,6 +64,7 @@ class DecisionLine(msgspec.Struct, frozen=True, tag_field="kind", tag="decision"
     chosen: str
     reason: str
     predicted_ttft_s: float
+    block_tokens: int = 0  # of each of the first blocks; 0: the line is of a log that told none
 
 
 class OutcomeLine(msgspec.Struct, frozen=True, tag_field="kind", tag="outcome"):

@@ -19,6 +19,7 @@ from radixgate.fleet.decision_lines import (
     packed,
 )
 from radixgate.fleet.lease import Lease, Outcome
+from radixgate.fleet.lineup import block_tokens_of
 from radixgate.fleet.rule import Rule
 from radixgate.policies.base import Candidates, Choice
 
@@ -193,6 +194,7 @@ def _decision_line(
     predicted_ttft_s: float,
 ) -> DecisionLine:
     """In the writer's thread."""
+    key, blocks = next(iter(ask.blocks.items()), (None, ()))
     return DecisionLine(
         run=run,
         n=n,
@@ -205,9 +207,10 @@ def _decision_line(
         tenant=ask.tenant,
         priority=ask.priority,
         fingerprint=ask.fingerprint,
-        blocks=packed(next(iter(ask.blocks.values()), ())),
+        blocks=packed(blocks),
         candidates=columns,
         chosen=chosen,
         reason=reason,
         predicted_ttft_s=predicted_ttft_s,
+        block_tokens=0 if key is None else block_tokens_of(key),
     )

@@ -8,6 +8,7 @@ from radixgate.fleet.ready_workers import Picker, ReadyWorkers, picker
 from radixgate.fleet.recent_prompts import RecentPrompt
 from radixgate.fleet.worker_record import SharedMirror
 from radixgate.policies.base import Candidates, RouteRequest
+from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN
 
 
 class Lineup:
@@ -143,5 +144,14 @@ def prompt_of(ask: Ask, key: MirrorKey) -> RecentPrompt:
 
 def request_of(ask: Ask) -> RouteRequest:
     """The ask as a policy sees it. Blocks are those of its first mirror."""
-    blocks = next(iter(ask.blocks.values()), ())
-    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority, blocks)
+    for key, blocks in ask.blocks.items():
+        size = block_tokens_of(key)
+        return RouteRequest(
+            ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority, blocks, size
+        )
+    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+
+
+def block_tokens_of(key: MirrorKey) -> int:
+    """What one of a prompt's first blocks holds; those of bytes are larger further on."""
+    return key.block_size or BYTE_BLOCK // BYTES_A_TOKEN

@@ -17,6 +17,7 @@ class RouteRequest(msgspec.Struct, frozen=True):
     tenant: str | None = None
     priority: int = 0
     blocks: Sequence[int] = ()  # ids of the prompt's leading blocks; empty: none are known
+    block_tokens: int = 0  # of each of the first of them, about; 0: nobody tells
 
 
 def _nothing_seen(index: int) -> float:

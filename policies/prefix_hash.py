@@ -71,9 +71,9 @@ class PrefixHash:
         blocks = request.blocks
         if not blocks:
             return None
-        # At least the true size, and by less than a part of a block: the ceiling is always right.
-        size = request.prompt_tokens / len(blocks)
-        wanted = math.ceil(self._config.prefix_hash_tokens / max(1.0, size))
+        # The mean where nobody tells: it is more than the size, as a prompt's tail is in no block.
+        size = request.block_tokens or max(1.0, request.prompt_tokens / len(blocks))
+        wanted = math.ceil(self._config.prefix_hash_tokens / size)
         return blocks[min(wanted, len(blocks)) - 1]
 
     def _fewest_requests(self, candidates: Candidates) -> Choice:

@@ -97,6 +97,7 @@ def _request(line: DecisionLine) -> RouteRequest:
         tenant=line.tenant,
         priority=line.priority,
         blocks=unpacked(line.blocks),
+        block_tokens=line.block_tokens,
     )
 
 

@@ -45,6 +45,7 @@ def test_a_decision_is_noted_with_what_each_held_and_its_load() -> None:
     assert (line.chosen, line.reason) == ("b", "hit")
     assert min(columns.score) == columns.score[columns.worker.index("b")]
     assert list(unpacked(line.blocks)) == list(ids_of("abcdefgh"))
+    assert line.block_tokens == 1
     assert line.at == pytest.approx(1e9 + noted.books.clock.now())
 
 

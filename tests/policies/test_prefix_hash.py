@@ -40,6 +40,18 @@ def test_the_length_of_a_prompt_does_not_move_its_beginning(blocks: int, rest: i
     assert home(request, WORKERS) == home(prompt(*shared), WORKERS)
 
 
+def test_blocks_that_hold_more_further_on_do_not_move_the_beginning() -> None:
+    """Sixteen of 64 tokens are the beginning, whatever is the mean of all."""
+    homes = set()
+    for number in range(1_000, 1_060):
+        shared = (*range(15), number)
+        short = RouteRequest(1_030, blocks=shared, block_tokens=64)
+        long = RouteRequest(50_000, blocks=(*shared, *range(100, 300)), block_tokens=64)
+        homes.add(home(short, WORKERS))
+        assert home(long, WORKERS) == home(short, WORKERS)
+    assert homes == set(WORKERS)
+
+
 def test_what_differs_within_the_beginning_may_be_elsewhere() -> None:
     homes = {home(prompt(1, n, 3, 4), WORKERS, tokens=32) for n in range(2, 60)}
     assert homes == set(WORKERS)

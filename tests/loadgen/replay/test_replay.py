@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from books import KEY, MODEL, ids_of
 from clocks import FakeClock
 from decided import NotedFleet
 from radixgate.cli import main
 from radixgate.errors import ConfigError
+from radixgate.fleet.ask import Ask
 from radixgate.fleet.decision_lines import encode_line
+from radixgate.fleet.lease import Outcome
 from radixgate.fleet.rule import Rule
 from radixgate.loadgen.replay.config import ReplayConfig
 from radixgate.loadgen.replay.run import run_replay
 from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import POLICIES, PolicyConfigs, make_policy
 from radixgate.policies.sticky import StickyConfig
 
@@ -50,6 +54,16 @@ def test_the_same_policy_with_its_seed_makes_the_recorded_choices(
     assert (found["decisions"], found["differing"]) == (150, 0)
     assert found["policies_of_unknown_seed"] == 0
     assert all(row["recorded"] == row["again"] for row in found["reasons"])
+
+
+def test_how_much_a_block_holds_is_what_was_recorded(tmp_path: Path) -> None:
+    """Prompts of ten times as many tokens as their blocks say, of which eight are the beginning."""
+    configs = PolicyConfigs(prefix_hash=PrefixHashConfig(prefix_hash_tokens=8))
+    noted = NotedFleet("prefix_hash", configs=configs)
+    for number in range(30):
+        blocks = ids_of(f"same {number} and so on")
+        noted.books.fleet.lease(Ask(MODEL, 10 * len(blocks), {KEY: blocks})).close(Outcome.OK)
+    assert replayed(noted.write(tmp_path / "decisions.jsonl"))["replay"]["differing"] == 0
 
 
 def test_with_the_settings_that_were_recorded(tmp_path: Path) -> None:
