@@ -34,9 +34,11 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
         """Give back its place, and settle what it was charged; before the last of the answer."""
         if self.gate is None:
             return
-        if counts is None or counts.untold:
-            counts = answered.delivered()
-        self.gate.left(self, counts)
+        try:
+            if counts is None or counts.untold:
+                counts = answered.delivered()
+        finally:
+            self.gate.left(self, counts)
 
 
 # Where nothing is asked first.

@@ -7,8 +7,7 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 """
 
 import asyncio
-import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
@@ -20,19 +19,17 @@ from radixgate.gateway.attempt import AnswerCounts, FrontRequest, Headers, Whole
 from radixgate.gateway.client_answer import ClientAnswer
 from radixgate.gateway.core import Core
 from radixgate.gateway.deadlines import NEVER
+from radixgate.gateway.fault_net import FaultNet
 from radixgate.gateway.lane import ChunkLane
-from radixgate.gateway.stand_in import StandIn
 
-_log = logging.getLogger(__name__)
 # A member is looked up by a function call each time; these are met by every request.
 _OK, _FAILED = Outcome.OK, Outcome.FAILED
 
 
-class Attempts(StandIn, ABC):
+class Attempts(FaultNet):
     """The `Downstream` of each attempt. What its end means to the request, its owner knows."""
 
     __slots__ = (
-        "_answer",
         "_core",
         "_failure",
         "_lease",
@@ -47,11 +44,10 @@ class Attempts(StandIn, ABC):
     )
 
     def __init__(self, core: Core, answer: ClientAnswer) -> None:
-        StandIn.__init__(self)
+        FaultNet.__init__(self, answer)
         self.deadline = NEVER
         self.body = b""  # as it came
         self._core = core
-        self._answer = answer
         self._question: Question | None = None
         self._request: FrontRequest | None = None
         self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None  # held meanwhile
@@ -62,16 +58,6 @@ class Attempts(StandIn, ABC):
         self._silent_s = 0.0  # how long the worker may be silent now
 
     # ------------------------------------------------------------ to the owner
-
-    @abstractmethod
-    def _over(self, counts: AnswerCounts | None) -> None:
-        """The request is over, but for what the client is still sent."""
-        ...
-
-    @abstractmethod
-    def _fail(self, error: RadixgateError) -> None:
-        """There is no answer, or no more of it."""
-        ...
 
     @abstractmethod
     def _end_aborted(self) -> None:
@@ -97,14 +83,20 @@ class Attempts(StandIn, ABC):
     # ------------------------------------------------------------ from the worker
 
     def on_head(self, status: int, headers: Headers) -> None:
-        self._answer.hold(status, headers)
+        try:
+            self._answer.hold(status, headers)
+        except Exception:
+            self._fail_inside()
 
     def on_body(self, data: bytes) -> None:
-        now = self._core.clock.now()
-        self._silent_s = self._core.patience.idle_s
-        self.deadline = NEVER if self._paused else now + self._silent_s
-        if self._answer.add(data, now) and self._lease is not None:
-            self._lease.first_output()
+        try:
+            now = self._core.clock.now()
+            self._silent_s = self._core.patience.idle_s
+            self.deadline = NEVER if self._paused else now + self._silent_s
+            if self._answer.add(data, now) and self._lease is not None:
+                self._lease.first_output()
+        except Exception:
+            self._fail_inside()
 
     def lane(self) -> ChunkLane | None:
         return self._answer.lane()
@@ -117,13 +109,16 @@ class Attempts(StandIn, ABC):
         """A good answer that came whole."""
         if self._answer.ended:
             return  # the client has left in the same turn
-        if self._lease is not None:
-            self._lease.first_output()
-        self._end_attempt(_OK, counts)
-        self._over(counts)
-        self._answer.end_at_once(head, body, counts)
+        try:
+            if self._lease is not None:
+                self._lease.first_output()
+            self._end_attempt(_OK, counts)
+            self._over(counts)
+            self._answer.end_at_once(head, body, counts)
+        except Exception:
+            self._fail_inside()
 
-    def on_end(self, counts: AnswerCounts | None) -> None:
+    def _ended(self, counts: AnswerCounts | None) -> None:
         held, lease = self._answer.held, self._lease
         assert held is not None
         assert lease is not None
@@ -141,7 +136,7 @@ class Attempts(StandIn, ABC):
         self._over(counts)
         self._answer.end(counts)
 
-    def on_failure(self, error: RadixgateError) -> None:
+    def _failed(self, error: RadixgateError) -> None:
         lease, self._failure = self._lease, error
         assert lease is not None
         if isinstance(error, WorkerFailed):
@@ -159,7 +154,7 @@ class Attempts(StandIn, ABC):
         else:
             self._fail(error)
 
-    def on_deadline(self) -> None:
+    def _late(self) -> None:
         # What goes by the lane does not move it.
         self.deadline = self._answer.lane_used_at + self._silent_s
         if self.deadline > self._core.clock.now():
@@ -169,7 +164,7 @@ class Attempts(StandIn, ABC):
         if lease is None or lease is not self._started or attempt is None:
             return
         attempt.cancel()
-        self.on_failure(WorkerFailed(f"{lease.worker.id} sent nothing for {self._silent_s:g} s"))
+        self._failed(WorkerFailed(f"{lease.worker.id} sent nothing for {self._silent_s:g} s"))
 
     # ------------------------------------------------------------ one after the other
 
@@ -264,14 +259,11 @@ class Attempts(StandIn, ABC):
     def _no_worker(self, error: RadixgateError) -> None:
         """Nobody is left to ask: what the last attempt brought is the answer."""
         progress = self._progress
-        if self._answer.held is None or (progress is not None and progress.begun):
-            self._fail(self._failure or error)
-            return
-        self._over(None)
-        self._answer.end(None)
-
-    def _fail_inside(self) -> None:
-        """A fault of ours; called where it is caught. The client is not left waiting for it."""
-        _log.exception("a request failed")
-        self._end_attempt(Outcome.REFUSED)
-        self._fail(RadixgateError("internal error; the log has the details"))
+        try:
+            if self._answer.held is None or (progress is not None and progress.begun):
+                self._fail(self._failure or error)
+                return
+            self._over(None)
+            self._answer.end(None)
+        except Exception:
+            self._fail_inside()

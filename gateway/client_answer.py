@@ -20,7 +20,7 @@ _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class ClientAnswer:
-    """Ends exactly once, by `end`, `give_up` or `leave`, and is counted then."""
+    """Ends exactly once, by `end`, `give_up`, `cut` or `leave`, and is counted then."""
 
     __slots__ = (
         "_client",
@@ -84,9 +84,9 @@ class ClientAnswer:
             self._last_piece = data
             self._client.on_body(data)
         elif held.add(data):
-            self.sent = True
             self._last_piece = data
             held.send(self._client, self._own_headers())
+            self.sent = True
         return first
 
     def lane(self) -> ChunkLane | None:
@@ -135,10 +135,18 @@ class ClientAnswer:
 
     def give_up(self, error: RadixgateError) -> None:
         """There is no answer, or no more of it."""
+        if self.ended:
+            return
         if self.sent:
             self._break_off(error)
-        elif not self.ended:
+        else:
             self._fail(error)
+
+    def cut(self, error: RadixgateError) -> None:
+        """A fault of ours struck its end: the client is to see that it is not whole."""
+        if not self.ended:
+            self._count(FinalOutcome.UPSTREAM_ERROR)
+        self._client.on_failure(error)
 
     def _fail(self, error: RadixgateError) -> None:
         """Nothing has been sent: the error is the answer."""

@@ -33,17 +33,23 @@ class Exchange(Attempts):
         """The client has left."""
         if self._answer.ended:
             return
-        self._wait_no_more()
-        self._end_attempt(Outcome.ABORTED)
-        if self._attempt is not None:
-            self._attempt.cancel()
-        self._over(None)
-        self._answer.leave()
+        try:
+            self._wait_no_more()
+            self._end_attempt(Outcome.ABORTED)
+            if self._attempt is not None:
+                self._attempt.cancel()
+            self._over(None)
+            self._answer.leave()
+        except Exception:
+            self._fail_inside()
 
     def abort(self) -> None:
         """By order, while no worker has it."""
-        self._wait_no_more()
-        self._end_aborted()
+        try:
+            self._wait_no_more()
+            self._end_aborted()
+        except Exception:
+            self._fail_inside()
 
     # ------------------------------------------------------------ the question
 

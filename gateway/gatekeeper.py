@@ -1,5 +1,6 @@
 """Between the front door and the core: who asks, and may it ask now?"""
 
+import logging
 from dataclasses import dataclass
 
 from radixgate.clock import Clock
@@ -20,6 +21,8 @@ from radixgate.gateway.passage import Passage
 from radixgate.gateway.rate_limits import RateLimits
 from radixgate.gateway.request_head import RequestHead
 from radixgate.gateway.waiting_line import WaitingLine
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ class Gatekeeper:
             return REFUSED
         admission = Admission(caller, arrived_at, self, charged)
         if line is None or placed:
-            return self._forwarder.generate(head, body, downstream, admission)
+            return self._begun(head, body, downstream, admission)
         passage = Passage(self, head, body, downstream, admission)
         passage.priority = _priority(passage)
         core = self._core
@@ -133,9 +136,7 @@ class Gatekeeper:
     # ------------------------------------------------------------ from a passage
 
     def begin(self, passage: Passage) -> Attempt:
-        return self._forwarder.generate(
-            passage.head, passage.body, passage.client, passage.admission
-        )
+        return self._begun(passage.head, passage.body, passage.client, passage.admission)
 
     def turn_away(self, passage: Passage, error: RadixgateError | None) -> None:
         head, client, admission = passage.head, passage.client, passage.admission
@@ -149,6 +150,19 @@ class Gatekeeper:
     def abort(self, passage: Passage) -> None:
         told = self._forwarder.told(passage.head, passage.client, passage.admission)
         end_unbegun(self._core, passage.head, passage.body, told)
+
+    def _begun(
+        self, head: RequestHead, body: bytes, downstream: Downstream, admission: Admission
+    ) -> Attempt:
+        """Raises nothing: a fault of ours keeps no place, nor others from getting theirs."""
+        try:
+            return self._forwarder.generate(head, body, downstream, admission)
+        except Exception:
+            _log.exception("a request could not be begun")
+        self.left(admission, None)
+        error = RadixgateError("internal error; the log has the details")
+        self._refuse(head, error, downstream, FinalOutcome.UPSTREAM_ERROR)
+        return REFUSED
 
     def _refuse(
         self,

@@ -4,6 +4,7 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -27,6 +28,8 @@ from radixgate.gateway.upstream_http import UpstreamPool
 
 # Heads that an answer came under lately; all are forgotten when there are more.
 _MAX_HEADS = 256
+
+_log = logging.getLogger(__name__)
 
 _MakeReader = Callable[[], AnswerReader]
 
@@ -187,18 +190,22 @@ class HttpAttempt:
 
     def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
         self._connection = None
-        whole = self._client.seen(status, headers).whole
-        if whole is not None and body:
-            counts = self._counts_of_stream(body) if whole.streams else counts_of(body)
-            if counts is not None:
-                downstream = self._detach()
-                if downstream is not None:
-                    downstream.on_answer(whole, b"", body, counts)
-                return
-        self.on_response(status, headers)
-        if body:
-            self.on_data(body)
-        self.on_complete()
+        try:
+            whole = self._client.seen(status, headers).whole
+            if whole is not None and body:
+                counts = self._counts_of_stream(body) if whole.streams else counts_of(body)
+                if counts is not None:
+                    downstream = self._detach()
+                    if downstream is not None:
+                        downstream.on_answer(whole, b"", body, counts)
+                    return
+            self.on_response(status, headers)
+            if body:
+                self.on_data(body)
+        except Exception:
+            self._fail_inside()
+        else:
+            self.on_complete()
 
     def _counts_of_stream(self, body: bytes) -> AnswerCounts | None:
         """None: it has no finish of a good answer, and is to be looked at as if it came slowly."""
@@ -207,18 +214,21 @@ class HttpAttempt:
         return reader.counts() if reader.is_good() else None
 
     def on_complete(self) -> None:
-        downstream = self._detach()
         self._connection = None
-        if downstream is None:
+        reader, counts = self._reader, None
+        try:
+            if reader is not None and not reader.is_whole():
+                why = "the stream ended without a finish and without [DONE]"
+                self.fail(self._client.pool.failure(why))
+                return
+            if reader is not None:
+                counts = reader.counts()
+        except Exception:
+            self._fail_inside()
             return
-        if self._reader is None:
-            downstream.on_end(None)
-        elif self._reader.is_whole():
-            downstream.on_end(self._reader.counts())
-        else:
-            downstream.on_failure(
-                self._client.pool.failure("the stream ended without a finish and without [DONE]")
-            )
+        downstream = self._detach()
+        if downstream is not None:
+            downstream.on_end(counts)
 
     def on_broken(self, error: WorkerFailed, answered: bool) -> None:
         connection, self._connection = self._connection, None
@@ -244,14 +254,25 @@ class HttpAttempt:
             if downstream is not None:
                 downstream.on_failure(error)
             return
+        except Exception:
+            self._fail_inside()
+            return
         self._dialing = None
-        self.send(connection)
+        try:
+            self.send(connection)
+        except Exception:
+            self._fail_inside()
 
     def send(self, connection: UpstreamConnection) -> None:
         self._connection = connection
         connection.send(self._client.render_head(self._request), self._request.body, self)
         if self._paused:
             connection.pause()
+
+    def _fail_inside(self) -> None:
+        """A fault of ours, called where it is caught and nobody else would tell of it."""
+        _log.exception("an attempt failed")
+        self.fail(RadixgateError("internal error; the log has the details"))
 
     def _detach(self) -> Downstream | None:
         downstream, self._downstream = self._downstream, None
