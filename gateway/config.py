@@ -24,7 +24,9 @@ _MUST_NOT_BE_NEGATIVE = (
     "retry_max_retries",
     "retry_initial_backoff_ms",
     "retry_max_backoff_ms",
+    "shutdown_accept_secs",
     "shutdown_grace_period_secs",
+    "worker_startup_timeout_secs",
 )
 
 # More than any machine has cores for: it is a number that was meant for something else.
@@ -97,9 +99,23 @@ class GatewayConfig:
         3, help="failed checks in a row that take a worker down; a refused connection does at once"
     )
     health_success_threshold: int = knob(1, help="good checks in a row that bring a worker back")
+    worker_startup_timeout_secs: float = knob(
+        600.0,
+        unit="s",
+        help="how long a worker that was added may load until it says what it serves: meanwhile a "
+        "model that nobody serves is 503, and then 404; it is asked on all the same",
+    )
 
+    shutdown_accept_secs: float = knob(
+        0.0,
+        unit="s",
+        help="how long after SIGTERM requests are still taken while /readiness says draining: what "
+        "a load balancer needs to notice",
+    )
     shutdown_grace_period_secs: float = knob(
-        30.0, unit="s", help="how long running answers may go on after SIGTERM; a second one ends"
+        30.0,
+        unit="s",
+        help="how long running answers may go on after that; a second SIGTERM ends at once",
     )
     seed: int | None = knob(
         None,

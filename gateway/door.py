@@ -8,6 +8,7 @@ from functools import partial
 
 from radixgate.clock import Clock
 from radixgate.errors import ConfigError
+from radixgate.gateway.closed_door import ClosedDoor
 from radixgate.gateway.data_path import DataPath
 from radixgate.gateway.foreign_request import HOT_PATHS
 from radixgate.gateway.front import Front
@@ -61,6 +62,7 @@ class Door:
             HeadCache(headers.to_worker()),
         )
         self._server: asyncio.AbstractServer | None = None
+        self._closed = False  # generations are refused
         self.port = 0  # the one really taken, once open
 
     async def open(self) -> None:
@@ -86,16 +88,21 @@ class Door:
 
     def renew(self) -> None:
         """New requests go by what the data path has now."""
-        self.front.generator = self._path.generator
         self.front.own_headers = self._path.own_headers
+        if not self._closed:
+            self.front.generator = self._path.generator
 
-    async def drain(self, grace_s: float) -> None:
-        """Accept nothing more and let running answers end, for at most so long."""
-        if self._server is not None:
-            self._server.close()
-        self.front.drain()
+    async def drain(self, accept_s: float, grace_s: float) -> None:
+        """Take requests for `accept_s` more, then let running answers end, for at most `grace_s`.
+
+        To the end probes get their answers, and generations that come too late a refusal.
+        """
+        self.front.announce()
+        await asyncio.sleep(accept_s)
+        self._closed = True
+        self.front.drain(ClosedDoor(self._path.metrics, self._path.own_headers))
         waited_s = 0.0
-        while self.front.connections and waited_s < grace_s:
+        while self.front.busy() and waited_s < grace_s:
             await asyncio.sleep(_DRAIN_LOOK_S)
             waited_s += _DRAIN_LOOK_S
 

@@ -16,6 +16,15 @@ from radixgate.gateway.request_reader import FrontLimits
 class Client(Protocol):
     """One connection."""
 
+    @property
+    def busy(self) -> bool:
+        """A request is on its way here, or its answer on its way out."""
+        ...
+
+    def last(self) -> None:
+        """Close after the answer that is under way, or else after the next one."""
+        ...
+
     def drain(self) -> None:
         """Close, after the answer that is under way."""
         ...
@@ -46,12 +55,24 @@ class Front:
         self.draining = False
         self.connections: set[Client] = set()
 
-    def drain(self) -> None:
-        """Close idle connections now, and each other one after its answer."""
+    def announce(self) -> None:
+        """Each answer is its connection's last, so that clients go elsewhere."""
         self.draining = True
         self.turn.requests.work_off()
+        for connection in self.connections:
+            connection.last()
+
+    def drain(self, generator: Generator) -> None:
+        """Close idle connections now, and each other one after its answer. What still comes is for
+        `generator`."""
+        self.announce()
+        self.generator = generator
         for connection in list(self.connections):
             connection.drain()
+
+    def busy(self) -> bool:
+        """O(connections)."""
+        return any(connection.busy for connection in self.connections)
 
     def abort(self) -> None:
         """Break off everything; running answers are cancelled at their workers."""

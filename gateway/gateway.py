@@ -71,11 +71,12 @@ class Gateway:
             raise
 
     async def drain(self) -> None:
-        """Accept nothing more and let running answers end, for at most the grace time."""
+        """Say so, take requests for a moment more, and let running answers end within the grace."""
         self.headquarters.admin.draining = True
         self.headquarters.experimenting.drain()
         if self.door is not None:
-            await self.door.drain(self._config.shutdown_grace_period_secs)
+            config = self._config
+            await self.door.drain(config.shutdown_accept_secs, config.shutdown_grace_period_secs)
 
     async def stop(self) -> None:
         """Break off what still runs, and free everything."""

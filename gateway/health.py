@@ -13,6 +13,7 @@ class HealthRule:
     timeout_s: float
     failures: int
     successes: int
+    startup_s: float  # how long a new worker's silence means that it loads
 
     @classmethod
     def of(cls, config: GatewayConfig) -> "HealthRule":
@@ -21,6 +22,7 @@ class HealthRule:
             config.health_check_timeout_secs,
             config.health_failure_threshold,
             config.health_success_threshold,
+            config.worker_startup_timeout_secs,
         )
 
 

@@ -224,9 +224,16 @@ class FrontConnection(asyncio.Protocol):
         self._write(http_answer.answer_head(status, headers, b"connection: close\r\n") + body)
         self._linger()
 
+    @property
+    def busy(self) -> bool:
+        return self._request is not None or self._closing or not self._reader.idle
+
+    def last(self) -> None:
+        self._keep_alive = False
+
     def drain(self) -> None:
         self._keep_alive = False
-        if self._request is None and self._reader.idle:
+        if not self.busy:
             self._close()
 
     def abort(self) -> None:

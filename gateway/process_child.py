@@ -159,7 +159,8 @@ class ChildProcess:
         self._channel.send(Listens())
 
     async def _drain(self) -> None:
-        await self._door.drain(self._config.shutdown_grace_period_secs)
+        config = self._config
+        await self._door.drain(config.shutdown_accept_secs, config.shutdown_grace_period_secs)
         self.drained.set()
 
     def _adopt(self, order: Adopt) -> None:

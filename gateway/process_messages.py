@@ -66,7 +66,7 @@ class Open(msgspec.Struct, frozen=True, tag=True):
 
 
 class Drain(msgspec.Struct, frozen=True, tag=True):
-    """Accept nothing more, let answers end, and end."""
+    """Soon take nothing more, let answers end, and end."""
 
 
 class Told(msgspec.Struct, frozen=True, tag=True):

@@ -128,11 +128,12 @@ class ParentGateway:
             raise
 
     async def drain(self) -> None:
-        """Let running answers end at every child, for at most the grace time."""
+        """Let running answers end at every child, as `Gateway.drain`."""
         self.headquarters.admin.draining = True
         self._crew.broadcast(Drain())
-        grace_s = self._settings.config.shutdown_grace_period_secs + _LAST_WORDS_S
-        await self._children.ended(grace_s)
+        config = self._settings.config
+        own_s = config.shutdown_accept_secs + config.shutdown_grace_period_secs
+        await self._children.ended(own_s + _LAST_WORDS_S)
 
     def reopen_logs(self) -> None:
         """Each child's files may have been moved away."""

@@ -29,7 +29,9 @@ _GATEWAY = frozenset(
         "health_check_interval_secs",
         "health_failure_threshold",
         "health_success_threshold",
+        "shutdown_accept_secs",
         "shutdown_grace_period_secs",
+        "worker_startup_timeout_secs",
     )
 )
 _ACCESS = frozenset(("api_key", "admin_api_key", "api_keys_file"))

@@ -37,7 +37,8 @@ class Member:
     pulse: Pulse
     state: WorkerState = WorkerState.JOINING
     identity: WorkerIdentity | None = None  # None: it has never said who it is
-    absent: bool = False  # it never has, and its checks fail: no answer waits for its word
+    absent: bool = False  # it never has, and had time to load: no answer waits for its word
+    asked_since: float = 0.0  # the loop's time at its first check
     incarnation: int = 0  # how often it has been admitted, each time cold
     trouble: str = ""  # of the last check, empty if it went well
     check_now: asyncio.Event = field(default_factory=asyncio.Event)
@@ -127,6 +128,12 @@ class Roster:
             "worker ready",
             extra=fields(worker=identity.id, kind=identity.kind, model=identity.model),
         )
+
+    def rename(self, member: Member, identity: WorkerIdentity) -> None:
+        """It is the same, and has other names."""
+        member.identity = identity
+        self._fleet.rename(identity)
+        self.watch.changed(member, returned=False)
 
     def come(self, member: Member, *, returned: bool) -> None:
         """It may be given requests. `returned`: it was down before, or another process."""

@@ -124,6 +124,7 @@ class Workers:
     # ------------------------------------------------------------ checks
 
     async def _check(self, member: Member) -> None:
+        member.asked_since = asyncio.get_running_loop().time()
         while True:
             member.check_now.clear()
             _heard(member)  # what came before this check says nothing about it
@@ -153,9 +154,14 @@ class Workers:
         if member.pulse.failed(refused=refused) and member.state in UP:
             self.roster.set_state(member, WorkerState.DOWN)
             _log.warning("worker down", extra=fields(worker=member.address.id, why=why))
-        elif member.identity is None and member.pulse.lost and not member.absent:
+        elif member.identity is None and not member.absent and self._has_had_its_time(member):
             member.absent = True
             self.roster.watch.changed(member, returned=False)
+
+    def _has_had_its_time(self, member: Member) -> bool:
+        """To load: for minutes most servers refuse connections, as one does that never comes."""
+        asked_for_s = asyncio.get_running_loop().time() - member.asked_since
+        return member.pulse.lost and asked_for_s >= self.rule.startup_s
 
     async def _succeeded(self, member: Member, identity: WorkerIdentity) -> None:
         member.trouble = ""
@@ -164,6 +170,9 @@ class Workers:
         came_up = member.pulse.succeeded()
         if not member.pulse.up:
             return
+        known = member.identity
+        if known is not None and known != identity and known.is_same_but_for_names(identity):
+            self.roster.rename(member, identity)
         if not self._is_same(member.identity, identity, came_up=came_up):
             returned = member.identity is not None
             self.roster.admit(member, identity)

@@ -1,6 +1,7 @@
 """DE1: the gateway starts with whoever is there, and adopts the others when they can answer."""
 
 import socket
+import time
 from collections import Counter
 
 import pytest
@@ -53,11 +54,7 @@ async def test_de1_late_workers_join_by_themselves() -> None:
 
 async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_serves() -> None:
     absent = ScriptedWorker(model="other", port=free_port())
-    # So many checks do not fail within the test.
-    async with (
-        ScriptedWorker() as good,
-        small_gateway([good], health_failure_threshold=1_000) as gateway,
-    ):
+    async with ScriptedWorker() as good, small_gateway([good]) as gateway:
         assert (await gateway.chat(model="other")).status == 404
         gateway.gateway.workers.add(absent.url)
         for path, body in (
@@ -78,11 +75,20 @@ async def test_de1_a_worker_that_never_comes_holds_no_model_open() -> None:
     absent = ScriptedWorker(model="other", port=free_port())
     loading = ScriptedWorker(model="third")
     loading.admin["/v1/models"] = lambda request: json_answer({"error": "loading"}, 503)
-    async with ScriptedWorker() as good, loading, small_gateway([good]) as gateway:
+    async with (
+        ScriptedWorker() as good,
+        loading,
+        small_gateway([good], worker_startup_timeout_secs=0.3) as gateway,
+    ):
+        began = time.monotonic()
         for worker in (absent, loading):
             gateway.gateway.workers.add(worker.url)
         late = [gateway.gateway.workers.find(worker.url) for worker in (absent, loading)]
+        # Three checks have failed, and it may still be loading.
+        await until(lambda: all(member.pulse.lost for member in late))
+        assert (await gateway.chat(model="fourth")).status == 503
         await until(lambda: all(member.absent for member in late))
+        assert time.monotonic() - began >= 0.3
         assert (await gateway.chat(model="fourth")).status == 404
         assert [member.state for member in late] == [WorkerState.JOINING] * 2
         async with absent:

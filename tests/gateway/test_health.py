@@ -4,7 +4,9 @@ from radixgate.gateway.health import HealthRule, Pulse
 
 
 def pulse(failures: int = 3, successes: int = 2) -> Pulse:
-    return Pulse(HealthRule(interval_s=1, timeout_s=1, failures=failures, successes=successes))
+    return Pulse(
+        HealthRule(interval_s=1, timeout_s=1, failures=failures, successes=successes, startup_s=0)
+    )
 
 
 def test_a_worker_comes_up_after_enough_good_checks_in_a_row() -> None:

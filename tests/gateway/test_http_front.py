@@ -173,7 +173,7 @@ async def test_draining_closes_idle_connections_now_and_others_after_their_answe
         async with RawClient(gateway.port) as idle, RawClient(gateway.port) as busy:
             busy.send(request("/generate", b"x"))
             asked = await gateway.generator.next()
-            gateway.front.drain()
+            gateway.front.drain(gateway.generator)
             assert await idle.ended()
             asked.client.on_head(200, JSON)
             asked.client.on_body(b"late")

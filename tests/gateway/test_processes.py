@@ -156,9 +156,26 @@ async def test_sigterm_lets_answers_end_and_a_second_one_does_not_wait() -> None
             assert await idle.ended()  # it has begun to drain
             assert served.process.returncode is None
             served.process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(1):
                 assert await served.process.wait() == 0
         assert all(map(gone, children))
+
+
+async def test_every_process_takes_requests_for_a_while_after_sigterm() -> None:
+    flags = ("--shutdown-accept-secs", "1.5")
+    async with ScriptedWorker() as worker, processes("--worker-urls", worker.url, *flags) as served:
+        await served.ready(1)
+        served.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(1):
+            while (await served.get("/readiness")).status == 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        # Over as many connections as reach both of them.
+        told = [await served.get("/readiness") for _ in range(20)]
+        assert {(one.status, one.json["status"]) for one in told} == {(503, "draining")}
+        chats = [await served.chat(f"late {n}") for n in range(20)]
+        assert {(one.status, one.header("connection")) for one in chats} == {(200, "close")}
+        async with asyncio.timeout(4):
+            assert await served.process.wait() == 0
 
 
 async def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ class Process:
                 await asyncio.sleep(0.02)
 
 
+async def readiness(port: int) -> tuple[int, str, str | None]:
+    """Status, what it says, and whether its connection is kept."""
+    reply = await ask(port, request("/readiness", method="GET"))
+    return reply.status, reply.json["status"], reply.header("connection")
+
+
 @asynccontextmanager
 async def gateway(*flags: str) -> AsyncIterator[Process]:
     process = await asyncio.create_subprocess_exec(
@@ -64,28 +70,64 @@ async def test_sigterm_lets_a_running_answer_end_and_exits_0() -> None:
             await until(lambda: len(worker.requests) == 1)
             served.process.send_signal(signal.SIGTERM)
             assert await idle.ended()
-            with pytest.raises(ConnectionError):
-                await ask(served.port, request("/health", method="GET"))
+            assert await readiness(served.port) == (503, "draining", "close")
+            assert (await ask(served.port, request("/liveness", method="GET"))).status == 200
+            late = await ask(served.port, request(CHAT, chat_body()))
+            told = (late.status, late.header("retry-after"), late.header("connection"))
+            assert told == (503, "1", "close")
             reply = await client.answer()
             assert len(reply.events) == 12
             assert await client.ended()
         async with asyncio.timeout(3):
             assert await served.process.wait() == 0
+        assert len(worker.requests) == 1
+        with pytest.raises(ConnectionError):
+            await ask(served.port, request("/health", method="GET"))
 
 
-async def test_a_second_signal_ends_at_once() -> None:
-    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
+async def test_requests_are_taken_for_a_while_after_sigterm_and_readiness_says_draining() -> None:
+    flags = ("--shutdown-accept-secs", "1", "--shutdown-grace-period-secs", "5")
+    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url, *flags) as served:
+        await served.has_ready_workers(1)
+        async with RawClient(served.port) as kept, RawClient(served.port) as idle:
+            first = await kept.ask(request(CHAT, chat_body()))
+            assert (first.status, first.header("connection")) == (200, None)
+            served.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(0.5):
+                while (await readiness(served.port))[0] == 200:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert await readiness(served.port) == (503, "draining", "close")
+            for answer in (
+                await kept.ask(request(CHAT, chat_body())),
+                await ask(served.port, request(CHAT, chat_body())),
+            ):
+                assert (answer.status, answer.header("connection")) == (200, "close")
+            assert await kept.ended()
+            assert served.process.returncode is None
+            async with asyncio.timeout(2):
+                assert await idle.ended()
+        async with asyncio.timeout(1):
+            assert await served.process.wait() == 0
+
+
+@pytest.mark.parametrize("accept_s", ["0", "30"])
+async def test_a_second_signal_ends_at_once(accept_s: str) -> None:
+    flags = ("--shutdown-accept-secs", accept_s)
+    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url, *flags) as served:
         await served.has_ready_workers(1)
         worker.script = lambda request: [*sse_head(), *events(*"abcdef", gap_s=5)]
         async with RawClient(served.port) as idle, RawClient(served.port) as client:
             client.send(request(CHAT, chat_body(stream=True)))
             await until(lambda: len(worker.requests) == 1)
             served.process.send_signal(signal.SIGTERM)
-            assert await idle.ended()  # it has begun to drain
+            async with asyncio.timeout(1):
+                while (await readiness(served.port))[0] == 200:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
             assert served.process.returncode is None
             served.process.send_signal(signal.SIGINT)
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(1):
                 assert await served.process.wait() == 0
+            assert await idle.ended()
 
 
 async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
