@@ -16,6 +16,7 @@ from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
+from radixgate.fleet.ready_groups import ReadyGroups
 from radixgate.fleet.ready_workers import ReadyWorkers, nobody
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
@@ -77,12 +78,12 @@ class Fleet:
         self._models = ServedModels()
         self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
-        self._keys: dict[str, tuple[MirrorKey, ...]] = {}  # by model, as far as asked for
+        self._keys: dict[str, tuple[MirrorKey, ...]] = {}  # by name, as far as asked for
         self.journal: Journal | None = None  # None: nobody wants to know
         self.make_shared = SharedMirror.of
         # A report tells that another part of what we sent is left.
         self.on_own_queue: Callable[[], None] = lambda: None
-        self._ready: dict[str, ReadyWorkers] = {}  # by model; made when first asked for
+        self._ready = ReadyGroups(self._records, clock, rng)
         self._numbers = count(1)  # of leases
 
     # ------------------------------------------------------------ who is there
@@ -96,7 +97,7 @@ class Fleet:
             shared = self._mirrors[key] = self.make_shared(key, self._clock, self._config.mirror)
         record = WorkerRecord(identity, shared, OwnQueue(self._numbers))
         self._records[identity.id] = record
-        self._models.join(identity.model)
+        self._models.join(identity)
         self._keys.clear()
         record.enter_mirror()
 
@@ -104,7 +105,17 @@ class Fleet:
         """Raises WorkerFailed if there is no such worker."""
         record = self._record(worker_id)
         record.state = state
-        self._ready.pop(record.identity.model, None)
+        self._ready.changed(record.identity)
+
+    def rename(self, identity: WorkerIdentity) -> None:
+        """It has other aliases or adapters now. Raises WorkerFailed if there is no such worker."""
+        record = self._record(identity.id)
+        self._models.leave(record.identity)
+        self._ready.changed(record.identity)
+        record.identity = identity
+        self._models.join(identity)
+        self._ready.changed(identity)
+        self._keys.clear()
 
     def remove(self, worker_id: str) -> None:
         """The worker leaves and its blocks are forgotten; twice is harmless.
@@ -114,11 +125,11 @@ class Fleet:
         record = self._records.pop(worker_id, None)
         if record is None:
             return
-        model, shared = record.identity.model, record.shared
-        self._ready.pop(model, None)
-        self._models.leave(model)
+        shared = record.shared
+        self._ready.changed(record.identity)
+        self._models.leave(record.identity)
         self._keys.clear()
-        self._forecast.news_of(model)
+        self._forecast.news_of(record.identity.model)
         shared.mirror.remove_worker(worker_id)
         if all(other.shared is not shared for other in self._records.values()):
             del self._mirrors[shared.key]
@@ -141,14 +152,21 @@ class Fleet:
         return self._records.get(worker_id)
 
     def models(self) -> frozenset[str]:
-        """What the workers serve, whatever their state."""
+        """What the workers serve under any name, whatever their state."""
         return self._models.names
 
+    @property
+    def served(self) -> ServedModels:
+        return self._models
+
     def mirrors_of(self, model: str) -> tuple[MirrorKey, ...]:
-        """The mirrors under which a prompt for this model needs block ids."""
+        """The mirrors under which a prompt for this name needs block ids."""
         keys = self._keys.get(model)
         if keys is None:
-            keys = self._keys[model] = tuple([key for key in self._mirrors if key.model == model])
+            of_all = [
+                one.shared.key for one in self._records.values() if one.identity.serves(model)
+            ]
+            keys = self._keys[model] = tuple(dict.fromkeys(of_all))
         return keys
 
     def mirror_of(self, worker_id: str) -> RadixMirror:
@@ -167,8 +185,7 @@ class Fleet:
             self._forecast.news_of(record.identity.model)
         if record.uncached_tokens_in_flight != left:
             self.on_own_queue()
-        if (ready := self._ready.get(record.identity.model)) is not None:
-            ready.heard(worker_id, now)
+        self._ready.heard(record, now)
 
     # ------------------------------------------------------------ by which policy
 
@@ -200,10 +217,9 @@ class Fleet:
         UnknownModel with the list of models, NoWorkerAvailable if none is ready or left.
         """
         model = self._models.named(ask.model)
-        ready = self._ready.get(model)
+        ready = self._ready.kept.get(model)
         if ready is None:
-            ready = self._ready[model] = self._in_random_order(model)
-            ready.take_charge()
+            ready = self._ready.made(model)
         if exclude or not ready.records:
             ready = self._without(exclude, model, ready)
         lineup = Lineup(ask, ready, self._clock.now())
@@ -234,8 +250,7 @@ class Fleet:
         """
         model = self._models.named(ask.model)
         with undrawn(self._rng):
-            ready = self._ready.get(model) or self._in_random_order(model)
-            ready = self._without(exclude, model, ready)
+            ready = self._without(exclude, model, self._ready.looked_at(model))
             lineup = Lineup(ask, ready, self._clock.now())
             candidates, cached = lineup.candidates(), lineup.cached_tokens()
             policy = understudy(self._policy, self._rng)
@@ -258,21 +273,9 @@ class Fleet:
         for record in self._records.values():
             record.check()
             assert self._mirrors[record.identity.mirror] is record.shared
-        for ready in self._ready.values():
-            ready.check()
+        self._ready.check()
         for shared in self._mirrors.values():
             shared.mirror.check()
-
-    def _in_random_order(self, model: str) -> ReadyWorkers:
-        """Each gateway sees the fleet in an order of its own: a policy that leans to the first of
-        equals does not make all of them lean to the same worker."""
-        ready = [
-            record
-            for record in self._records.values()
-            if record.identity.model == model and record.state is WorkerState.READY
-        ]
-        self._rng.shuffle(ready)
-        return ReadyWorkers(ready, self._clock.now())
 
     def _without(self, exclude: Collection[str], model: str, ready: ReadyWorkers) -> ReadyWorkers:
         """Raises NoWorkerAvailable if that leaves nobody."""

@@ -1,7 +1,7 @@
 """Who a worker is, and which mirror knows its blocks."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import repeat
 from operator import mul
@@ -67,7 +67,7 @@ class MirrorKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """What a worker says of itself; a change of any field is another worker."""
+    """What a worker says of itself; a change of any field but its names is another worker."""
 
     id: str
     url: str
@@ -78,3 +78,25 @@ class WorkerIdentity:
     weights_id: str
     instance_id: str  # "": it does not tell
     reports_kv: bool
+    aliases: tuple[str, ...] = ()  # further names of the model
+    adapters: tuple[str, ...] = ()  # served besides; each has a cache of its own
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What requests may call; the model's own first."""
+        return (self.model, *self.aliases, *self.adapters)
+
+    def serves(self, name: str | None) -> bool:
+        return name == self.model or name in self.aliases or name in self.adapters
+
+    def spaces(self) -> Iterator[tuple[str, str]]:
+        """Each name, and the one under which its prompts are cached."""
+        for name in (self.model, *self.aliases):
+            yield name, self.model
+        for name in self.adapters:
+            yield name, name
+
+    def is_same_but_for_names(self, other: "WorkerIdentity") -> bool:
+        """The same process with other adapters loaded."""
+        named = replace(other, aliases=self.aliases, adapters=self.adapters)
+        return named == self

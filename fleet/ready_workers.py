@@ -165,7 +165,7 @@ def nobody(
     model: str, records: Iterable[WorkerRecord], exclude: Collection[str]
 ) -> NoWorkerAvailable:
     """Of these workers none that serves the model is ready, or all that are have been left out."""
-    states = Counter(record.state.value for record in records if record.identity.model == model)
+    states = Counter(record.state.value for record in records if record.identity.serves(model))
     counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     left_out = f"; {len(exclude)} left out" if exclude else ""
     return NoWorkerAvailable(f"no worker can take {model!r:.200} now: {counted}{left_out}")

@@ -70,7 +70,7 @@ class ExplainRoutes:
         return [
             {"worker": view.identity.id, "reason": reasons.get(view.identity.id, view.state.value)}
             for view in self._fleet.workers()
-            if view.identity.model == found.model
+            if view.identity.serves(found.model)
             and (view.state is not WorkerState.READY or view.identity.id in reasons)
         ]
 

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from radixgate.errors import NoWorkerAvailable, UnknownModel
+from radixgate.fleet.fleet import WorkerIdentity
 from radixgate.gateway.admin_access import CALLER
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.json_answer import json_answer
@@ -27,15 +28,17 @@ class ModelRoutes:
 
     async def models(self, request: web.Request) -> web.Response:
         """Merged over the ready workers."""
-        data = [self._shown(name) for name in self._names(request[CALLER])]
+        caller = request[CALLER]
+        data = [self._shown(name, caller) for name in self._names(caller)]
         return json_answer({"object": "list", "data": data})
 
     async def model(self, request: web.Request) -> web.Response:
         """One of them. Raises UnknownModel with the list."""
-        name, known = request.match_info["name"], self._names(request[CALLER])
+        name, caller = request.match_info["name"], request[CALLER]
+        known = self._names(caller)
         if name not in known:
             raise UnknownModel(name, known)
-        return json_answer(self._shown(name))
+        return json_answer(self._shown(name, caller))
 
     async def model_info(self, request: web.Request) -> web.Response:
         """Of the first ready worker whose model the caller may use: SGLang's clients expect one.
@@ -54,14 +57,23 @@ class ModelRoutes:
         raise NoWorkerAvailable("no worker is ready")
 
     def _names(self, caller: Caller) -> list[str]:
-        served = {one.identity.model for one in self._workers.ready() if one.identity}
-        return sorted(caller.models_of(served))
+        return sorted(caller.models_of({name for one in self._ready() for name in one.names}))
 
-    def _shown(self, name: str) -> dict[str, object]:
+    def _ready(self) -> list[WorkerIdentity]:
+        return [one.identity for one in self._workers.ready() if one.identity is not None]
+
+    def _shown(self, name: str, caller: Caller) -> dict[str, object]:
+        """An adapter's `parent` is the model it belongs to, an alias' `root` the one it stands for,
+        where the caller may know of it."""
+        of_it = [one for one in self._ready() if one.serves(name)]
+        models = caller.models_of({one.model for one in of_it})
+        model = None if name in models else next(iter(sorted(models)), None)
+        adapter = any(name in one.adapters for one in of_it)
         return {
             "id": name,
             "object": "model",
             "created": self._created,
             "owned_by": "radixgate",
-            "root": name,
+            "root": name if adapter or model is None else model,
+            "parent": model if adapter else None,
         }

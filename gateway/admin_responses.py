@@ -68,7 +68,7 @@ class ResponseRoutes:
             for member in self._workers.members()
             if member.identity is not None
             and member.identity.kind == "http"
-            and caller.models_of({member.identity.model})
+            and caller.models_of({*member.identity.names})
         ]
         holder = self._stored.worker_of(name, caller.tenant)
         there.sort(key=lambda one: one.state is not WorkerState.READY)

@@ -92,15 +92,15 @@ class TokenRoutes:
 
     def _model(self, request: web.Request, body: Mapping[str, object]) -> str:
         """Raises as `asked_model`."""
-        served, unheard_of = self._fleet.models(), self._workers.roster.unheard_of
-        return asked_model(body.get("model"), request[CALLER], served, unheard_of)
+        unheard_of = self._workers.roster.unheard_of
+        return asked_model(body.get("model"), request[CALLER], self._fleet.served, unheard_of)
 
     async def _pass_on(
         self, request: web.Request, body: Mapping[str, object], data: bytes
     ) -> web.Response:
         model = self._model(request, body)
         for member in self._workers.ready():
-            if member.identity is not None and member.identity.model == model:
+            if member.identity is not None and member.identity.serves(model):
                 answer = await member.handle.ask("POST", request.path, data)
                 return web.Response(
                     body=answer.body, status=answer.status, content_type="application/json"

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from radixgate.errors import RequestError
+from radixgate.errors import RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.asked_model import asked_model
@@ -119,8 +119,10 @@ class Asking:
         if before is not None and not caught_up and self._stored.may_come(before):
             return None
         salt = _salt(caller, request.salt) if caller.salted else request.salt
+        if request.adapter is not None and caller.models is not None:
+            _check_adapters(decode_object(body).get("lora_path"), caller)
         # A long prompt is hashed once: all that names it is made of its blocks' ids.
-        root = self._root_of(model, None, salt)
+        root = self._root_of(self._fleet.served.space_of(model), request.adapter, salt)
         prompt = request.prompt
         if hole is None:
             ids, left_out = self._chains.chain(root, prompt), 0
@@ -146,7 +148,7 @@ class Asking:
         """
         name = self._stored.worker_of(response_id, caller.tenant)
         view = None if name is None else self._fleet.worker(name)
-        return name if view is not None and view.identity.model == model else None
+        return name if view is not None and view.identity.serves(model) else None
 
     def _around(
         self, root: int, path: bytes, body: bytes, prompt: bytes, hole: Hole
@@ -203,15 +205,23 @@ class Asking:
     ) -> Blocks:
         if not keys:
             return {}
-        return dict.fromkeys(keys, self._chains.chain(self._root_of(model, None, salt), prompt))
+        root = self._root_of(self._fleet.served.space_of(model), None, salt)
+        return dict.fromkeys(keys, self._chains.chain(root, prompt))
 
     def _has_own(self, model: str) -> bool:
         return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
 
     def _model_of(self, name: object, caller: Caller) -> str:
         """The model to route by. Raises as `asked_model`."""
-        return asked_model(name, caller, self._fleet.models(), self._unheard_of)
+        return asked_model(name, caller, self._fleet.served, self._unheard_of)
 
 
 def _salt(caller: Caller, given: str | None) -> str | None:
     return caller.salt((given or "").encode()) or given
+
+
+def _check_adapters(named: object, caller: Caller) -> None:
+    """What SGLang reads beside the model opens no more than the key does. Raises UnknownModel."""
+    for one in named if isinstance(named, list) else [named]:
+        if isinstance(one, str) and one and one not in caller.models_of({one}):
+            raise UnknownModel(one, caller.models or ())

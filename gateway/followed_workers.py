@@ -89,7 +89,8 @@ class FollowedWorkers:
                 _log.debug("not admitted yet", extra=fields(worker=worker_id, why=error))
             else:
                 # If it is another one by now, the parent will see it too, and say so.
-                if identity == told.identity:
+                known = told.identity
+                if known is not None and known.is_same_but_for_names(identity):
                     break
             await asyncio.sleep(_AGAIN_S)
         self.roster.admit(member, identity)
@@ -99,6 +100,8 @@ class FollowedWorkers:
         self._tell(Admitted(worker_id, told.incarnation))
 
     def _be(self, member: Member, told: WorkerIs) -> None:
+        if told.identity is not None and told.identity != member.identity:
+            self.roster.rename(member, told.identity)
         member.paused = told.state is WorkerState.PAUSED
         if told.returned and told.state in UP:
             self.roster.come(member, returned=True)

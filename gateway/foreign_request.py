@@ -33,6 +33,7 @@ class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     session: str | None
     priority: int
     salt: str | None
+    adapter: str | None = None  # as SGLang names one beside the model
     goes_on_from: str | None = None  # a response that a worker has stored; None: none
     stores: bool = False  # the answer, so that another request can go on from it
 
@@ -47,6 +48,7 @@ class _Common(msgspec.Struct, frozen=True):
     priority: object = None
     cache_salt: object = None
     extra_key: object = None
+    lora_path: object = None
 
 
 class _Sampling(msgspec.Struct, frozen=True):
@@ -213,9 +215,18 @@ def _request(read: _Common, prompt: bytes, session: str | None = None) -> Foreig
     salt = None
     if read.cache_salt is not None or read.extra_key is not None:
         salt = _text(read.cache_salt) or _text(read.extra_key)
+    adapter = None if read.lora_path is None else _adapter(read.lora_path)
     return ForeignRequest(
-        read.model, prompt, session, priority if type(priority) is int else 0, salt
+        read.model, prompt, session, priority if type(priority) is int else 0, salt, adapter
     )
+
+
+def _adapter(given: object) -> str | None:
+    """Of a batch's, the first that is named decides."""
+    for one in given if isinstance(given, list) else [given]:
+        if isinstance(one, str) and one:
+            return one
+    return None
 
 
 def _pieces_of(messages: Sequence[_Message]) -> list[bytes]:

@@ -108,7 +108,7 @@ class WorkerChoice:
         waits = [
             self._spared.rest_s(view.identity.id)
             for view in self._fleet.workers()
-            if view.identity.model == model and view.state is WorkerState.READY
+            if view.identity.serves(model) and view.state is WorkerState.READY
         ]
         return min(waits, default=0.0)
 
@@ -154,7 +154,7 @@ class WorkerChoice:
         serving = [
             view.identity.id
             for view in self._fleet.workers()
-            if view.identity.model == model
+            if view.identity.serves(model)
             and view.state is WorkerState.READY
             and view.identity.id not in barred
         ]

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 import msgspec
 
@@ -9,6 +11,7 @@ from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
 from radixgate.gateway.abort_order import AbortOrder
 from radixgate.gateway.asking import BYTES
+from radixgate.gateway.listed_models import ListedModels, read_models
 from radixgate.gateway.reached import aborted_of
 from radixgate.gateway.upstream_fetch import Fetched, fetch
 from radixgate.gateway.upstream_http import UpstreamPool
@@ -18,12 +21,14 @@ from radixgate.gateway.worker_http import HttpWorkerClient
 
 # Where a server tells its model's name, the one that clients use first.
 _MODEL_KEYS = ("served_model_name", "model_id", "model_path")
+_MODELS = "/v1/models"
 _NOT_THERE = (404, 405, 501)
 
 
 class ForeignWorker:
     """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life: a new
-    connection may lead to another process, which nobody need have missed in between."""
+    connection may lead to another process, which nobody need have missed in between. Only its names
+    are asked for each time, as adapters are loaded and unloaded while it runs."""
 
     def __init__(
         self,
@@ -54,6 +59,8 @@ class ForeignWorker:
             if self._identity is None or self._told_at != self._pool.dialed:
                 self._identity = await self._discover()
                 self._told_at = self._pool.dialed
+            else:
+                self._identity = await self._renamed(self._identity)
         except WorkerFailed:
             self._identity = None
             raise
@@ -119,7 +126,8 @@ class ForeignWorker:
     async def _discover(self) -> WorkerIdentity:
         # SGLang's newer servers have it without the verb.
         info = await self._json("/get_server_info") or await self._json("/server_info")
-        model = await self._model_name(info)
+        listed = read_models(await self._json(_MODELS))
+        model = await self._model_name(info) if listed is None else listed.model
         capacity = info.get("max_total_num_tokens")
         instance = info.get("instance_id")
         return WorkerIdentity(
@@ -132,13 +140,27 @@ class ForeignWorker:
             weights_id=model,
             instance_id=instance if isinstance(instance, str) else "",
             reports_kv=False,
+            aliases=() if listed is None else listed.aliases,
+            adapters=() if listed is None else listed.adapters,
         )
 
+    async def _renamed(self, known: WorkerIdentity) -> WorkerIdentity:
+        """With the names that it has now; a list that cannot be had changes nothing. Another model
+        is another worker."""
+        listed: ListedModels | None = None
+        with suppress(WorkerFailed):
+            # The rest of a probe's time is /health's, which alone tells whether it is well.
+            answer = await fetch(self._pool, "GET", _MODELS, timeout_s=self._timeout_s / 2)
+            listed = read_models(answer.json()) if answer.ok else None
+        if listed is None:
+            return known
+        if listed.model != known.model:
+            return await self._discover()
+        if (listed.aliases, listed.adapters) == (known.aliases, known.adapters):
+            return known
+        return replace(known, aliases=listed.aliases, adapters=listed.adapters)
+
     async def _model_name(self, server_info: Mapping[str, object]) -> str:
-        listed = (await self._json("/v1/models")).get("data")
-        first = listed[0] if isinstance(listed, list) and listed else None
-        if isinstance(first, dict) and isinstance(first.get("id"), str):
-            return str(first["id"])
         for info in (server_info, await self._json("/get_model_info")):
             for key in _MODEL_KEYS:
                 name = info.get(key)

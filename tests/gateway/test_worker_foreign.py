@@ -10,7 +10,10 @@ from radixgate.gateway.upstream_http import UpstreamPool
 from radixgate.gateway.worker_address import read_worker_url
 from radixgate.gateway.worker_foreign import ForeignWorker
 from radixgate.gateway.worker_http import HttpWorkerClient
-from scripted_worker import ScriptedWorker, json_answer
+from scripted_worker import Hang, Reset, Script, ScriptedWorker, answer, json_answer
+
+# What is asked of one that is known: whether it is well, and what it is called by now.
+AGAIN = ["/health", "/v1/models"]
 
 
 def foreign(worker: ScriptedWorker) -> ForeignWorker:
@@ -53,7 +56,7 @@ async def test_it_is_asked_who_it_is_once_a_life() -> None:
         await handle.probe()
         asked = len(worker.admin_requests)
         await handle.probe()
-        assert [record.path for record in worker.admin_requests[asked:]] == ["/health"]
+        assert [record.path for record in worker.admin_requests[asked:]] == AGAIN
         worker.admin["/health"] = lambda request: json_answer({}, 503)
         with pytest.raises(WorkerFailed, match="/health answers 503"):
             await handle.probe()
@@ -72,7 +75,24 @@ async def test_another_process_at_its_address_is_asked_anew_however_soon_it_was_
         assert (await handle.probe()).model == "two"
         asked = len(worker.admin_requests)
         await handle.probe()
-        assert [record.path for record in worker.admin_requests[asked:]] == ["/health"]
+        assert [record.path for record in worker.admin_requests[asked:]] == AGAIN
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda request: [Hang()], id="silent", marks=pytest.mark.slow),
+        pytest.param(lambda request: [Reset()], id="reset"),
+        pytest.param(lambda request: answer(b"<html>"), id="no-json"),
+        pytest.param(lambda request: json_answer({"data": []}), id="empty"),
+    ],
+)
+async def test_a_list_that_cannot_be_had_later_changes_nothing(script: Script) -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker)
+        known = await handle.probe()
+        worker.admin["/v1/models"] = script
+        assert await handle.probe() == known
 
 
 async def test_a_server_without_health_is_judged_by_its_models() -> None:

@@ -1,0 +1,116 @@
+"""Workers under several names: whoever serves a name is found, and counted in one place."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from books import identity
+from clocks import FakeClock
+from radixgate.errors import NoWorkerAvailable, UnknownModel
+from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, WorkerState
+from radixgate.policies.registry import make_policy
+
+WORKERS = ("w0", "w1", "w2", "w3")
+ADAPTERS = ("x", "y", "z")
+MODELS = ("a", "b")
+NAMES = (*MODELS, *ADAPTERS)
+
+
+def fleet(policy: str = "least_load") -> Fleet:
+    clock, rng = FakeClock(), random.Random(1)
+    return Fleet(make_policy(policy, clock, rng), clock, rng)
+
+
+def join(books: Fleet, name: str, model: str = "a", *adapters: str) -> None:
+    books.admit(replace(identity(name, model=model), adapters=adapters))
+    books.set_state(name, WorkerState.READY)
+
+
+def lease(books: Fleet, name: str) -> Lease:
+    return books.lease(Ask(name, 10, {}))
+
+
+def test_a_name_leads_to_who_serves_it_by_load_of_all_names() -> None:
+    books = fleet()
+    join(books, "w0", "a", "x")
+    join(books, "w1", "a")
+    assert {lease(books, "x").worker.id for _ in range(3)} == {"w0"}
+    assert {lease(books, "a").worker.id for _ in range(3)} == {"w1"}, "w0 is busy with x"
+    assert Counter(view.in_flight for view in books.workers()) == {3: 2}
+    books.check()
+
+
+def test_other_names_change_neither_counts_nor_mirror() -> None:
+    books = fleet()
+    join(books, "w0", "a", "x")
+    held = [lease(books, "a"), lease(books, "x")]
+    books.rename(replace(identity("w0", model="a"), adapters=("y",)))
+    held.append(lease(books, "y"))
+    (view,) = books.workers()
+    assert (view.in_flight, view.identity.names) == (3, ("a", "y"))
+    assert books.models() == {"a", "y"}
+    for one in held:
+        one.close(Outcome.OK)
+    (view,) = books.workers()
+    assert view.in_flight == 0
+    books.check()
+
+
+def test_a_name_s_cache_is_the_model_s_own_unless_workers_disagree() -> None:
+    books = fleet()
+    books.admit(replace(identity("w0", model="a"), aliases=("x",)))
+    books.admit(replace(identity("w1", model="a"), aliases=("x",), adapters=("y",)))
+    assert [books.served.space_of(name) for name in ("a", "x", "y")] == ["a", "a", "y"]
+    books.admit(replace(identity("w2", model="b"), adapters=("x",)))
+    assert books.served.space_of("x") == "x"
+    assert {key.model for key in books.mirrors_of("x")} == {"a", "b"}
+    books.remove("w2")
+    assert books.served.space_of("x") == "a"
+    assert books.models() == {"a", "x", "y"}
+
+
+@given(st.data())
+def test_counts_and_names_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
+    books = fleet("round_robin")
+    there: dict[str, set[str]] = {}
+    paused: set[str] = set()
+    held: list[Lease] = []
+    for _ in range(data.draw(st.integers(5, 40))):
+        worker = data.draw(st.sampled_from(WORKERS))
+        model = MODELS[WORKERS.index(worker) % 2]
+        step = data.draw(st.sampled_from(("join", "leave", "rename", "pause", "lease", "close")))
+        adapters = tuple(sorted(data.draw(st.sets(st.sampled_from(ADAPTERS)))))
+        if step == "join":
+            held = [one for one in held if one.worker.id != worker]
+            join(books, worker, model, *adapters)
+            there[worker] = {model, *adapters}
+            paused.discard(worker)
+        elif step == "leave":
+            held = [one for one in held if one.worker.id != worker]
+            books.remove(worker)
+            there.pop(worker, None)
+        elif step == "rename" and worker in there:
+            books.rename(replace(identity(worker, model=model), adapters=adapters))
+            there[worker] = {model, *adapters}
+        elif step == "pause" and worker in there:
+            paused ^= {worker}
+            state = WorkerState.PAUSED if worker in paused else WorkerState.READY
+            books.set_state(worker, state)
+        elif step == "lease":
+            name = data.draw(st.sampled_from(NAMES))
+            could = {one for one, names in there.items() if name in names and one not in paused}
+            try:
+                chosen = lease(books, name)
+            except (NoWorkerAvailable, UnknownModel):
+                assert not could
+            else:
+                assert chosen.worker.id in could
+                held.append(chosen)
+        elif step == "close" and held:
+            held.pop(data.draw(st.integers(0, len(held) - 1))).close(Outcome.OK)
+        books.check()
+        counted = {view.identity.id: view.in_flight for view in books.workers()}
+        assert counted == dict.fromkeys(there, 0) | Counter(one.worker.id for one in held)
