@@ -126,6 +126,7 @@ _PROMPTS: Schema = {
 # As completions have them, but all of one kind.
 _INPUTS: Schema = {
     "anyOf": [
+        {"type": "array", "minItems": 1, "items": {"type": "object"}},
         SOME_TEXT,
         TOKEN_IDS,
         {"type": "array", "minItems": 1, "items": SOME_TEXT},
@@ -190,7 +191,22 @@ GENERATE: Schema = {
         object_of({**_NATIVE_FIELDS, "input_ids": _IDS, "text": _NULL}, "input_ids"),
     ]
 }
-EMBEDDINGS = object_of({"model": TEXT, "input": _INPUTS, "user": TEXT, "priority": {}}, "input")
+_ANY_MESSAGES: Schema = {
+    "type": "array",
+    "minItems": 1,
+    "items": object_of(
+        {"role": {"type": "string"}, "content": {"type": ["string", "null", "array"]}}, "role"
+    ),
+}
+_EMBEDDED: Mapping[str, Schema] = {"model": TEXT, "user": TEXT, "priority": {}}
+# A text or a picture each; or messages, as vLLM takes them; `text` is what SGLang classifies.
+EMBEDDINGS: Schema = {
+    "anyOf": [
+        object_of({**_EMBEDDED, "input": _INPUTS, "text": _NULL, "messages": _NULL}, "input"),
+        object_of({**_EMBEDDED, "text": _INPUTS, "messages": _NULL}, "text"),
+        object_of({**_EMBEDDED, "messages": _ANY_MESSAGES}, "messages"),
+    ]
+}
 RERANK = object_of(
     {"model": TEXT, "query": {"type": ["string", "object"]}, "documents": {"type": "array"}},
     "query",

@@ -131,7 +131,9 @@ class TooManyRequests(RadixgateError):
 
 
 class WorkerFailed(GatewayError):
-    """A worker broke off: refused, reset, timed out, or answered nonsense."""
+    """A worker broke off: refused, reset, timed out, or answered nonsense; the client may retry."""
+
+    retry_after_s = 1.0
 
 
 class WorkerBusy(WorkerFailed):

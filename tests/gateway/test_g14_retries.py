@@ -65,6 +65,7 @@ async def test_g14_when_all_refuse_each_is_tried_once_and_one_error_comes() -> N
         reply = await gateway.chat()
         took = time.monotonic() - began
         assert reply.status in (502, 503)
+        assert reply.header("retry-after") == "1"
         assert reply.json["error"]["type"] in ("upstream_error", "service_unavailable")
         assert gateway.gateway.metrics.worker_failures == {
             f"127.0.0.1:{worker.port}": 1 for worker in workers

@@ -98,6 +98,21 @@ def test_schema_and_parser_agree(form: str, fields: Body, good: bool) -> None:
     ("path", "schema", "good", "bad"),
     [
         pytest.param(b"/v1/embeddings", request_schemas.EMBEDDINGS, {"input": "a"}, {}, id="embed"),
+        *[
+            pytest.param(
+                path, request_schemas.EMBEDDINGS, good, bad, id=f"{path.decode()} {good!r:.50}"
+            )
+            for path in (b"/v1/embeddings", b"/v1/classify")
+            for good, bad in (
+                ({"input": [[1, 2], [3]]}, {"input": [[1], "a"]}),
+                ({"input": [{"text": "a"}, {"image": "b"}]}, {"input": [{"text": "a"}, 5]}),
+                ({"messages": HI}, {"messages": []}),
+                ({"messages": [{"role": "user", "content": [{"type": "x"}]}]}, {"messages": "a"}),
+                ({"messages": HI, "input": None}, {"messages": [{"content": "a"}]}),
+                ({"text": "a"}, {"text": 5}),
+                ({"text": ["a", "b"], "input": None}, {"text": []}),
+            )
+        ],
         pytest.param(b"/rerank", request_schemas.RERANK, {"query": "a"}, {}, id="rerank"),
         pytest.param(
             b"/v1/responses",
