@@ -84,6 +84,17 @@ def test_a_change_that_another_walk_has_seen_is_news_to_this_one() -> None:
     assert bench.depths()[:2] == [1, 6]
 
 
+def test_a_crowd_that_falls_within_a_piece_has_its_depth_each_time() -> None:
+    bench = bench_of(7, 7, *[3] * 10)
+    assert bench.depths() == [7, 7] + [3] * 10
+    assert bench.depths(LONG[:6]) == [6, 6] + [3] * 10  # by the pieces alone
+    # One is looked for again and falls where it did; another holds one block more.
+    bench.table.drop(1 << 4, [1])
+    bench.table.add(1 << 4, [1])
+    bench.table.add(1 << 5, [4])
+    assert bench.depths() == [7, 7, 3, 3, 3, 4] + [3] * 6
+
+
 def test_more_changes_than_a_piece_tells_apart_make_a_walk_begin_anew() -> None:
     bench = bench_of(*[6] * WORKERS)
     bench.depths()
