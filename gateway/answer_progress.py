@@ -11,6 +11,7 @@ from random import Random
 from radixgate.proto.contract import WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, GenerationRequest, Renderer
+from radixgate.proto.single_tokens import SingleTokens
 from radixgate.proto.usage import UsageSum
 
 # Tokens a worker may emit ahead of a client that reads: enough to hide the way there and back, and
@@ -136,9 +137,9 @@ class AnswerProgress:
             self._open.discard(key)
         return self.renderer.item(prompt, item)
 
-    def tokens_of(self, prompt: int) -> "tuple[array[int], Callable[[int, str], bytes]]":
+    def tokens_of(self, prompt: int) -> "tuple[array[int], SingleTokens]":
         """`take` in two parts for items that bring one token of choice 0 with its text and nothing
-        else: append the token's id, then call with both."""
+        else: append the token's id, then ask for its event."""
         return self._ids.setdefault((prompt, 0), array("I")), self.renderer.token_of(prompt)
 
     def end_aborted(self) -> bytes:

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway.answer_progress import STREAM_CREDIT
 from radixgate.gateway.grpc_messages import BrokenStream
+from radixgate.gateway.lane import Flow, Flows
 from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
@@ -29,6 +30,10 @@ class Receiver(Protocol):
 
     def on_token(self, token_id: int, text: str) -> None:
         """An item that brings this token of choice 0, its text, and nothing else."""
+        ...
+
+    def on_flowed(self) -> None:
+        """NOTED_TOKENS or more have gone by its flow since it looked."""
         ...
 
     def on_refused(self, refused: pb.Refused) -> None: ...
@@ -117,6 +122,7 @@ class AttachStream:
         self._next_handle = 1
         self.heard = False  # outputs have come; who asks takes it back
         self._receivers: dict[int, Receiver] = {}
+        self._flows = Flows()  # of receivers
         # None between two connections. Commands given while one is being opened wait for it.
         self._connection: _Connection | None = None
 
@@ -147,6 +153,7 @@ class AttachStream:
     def abort(self, handle: int) -> None:
         """Tell the worker and forget the handle; safe for one that has ended."""
         if self._receivers.pop(handle, None) is not None:
+            self._flows.end(handle)
             self._forget_credit(handle)
             self._put(pb.Command(abort=pb.Abort(handle=handle)))
 
@@ -158,7 +165,13 @@ class AttachStream:
     def forget(self, handle: int) -> None:
         """The handle has had its last output."""
         self._receivers.pop(handle, None)
+        self._flows.end(handle)
         self._forget_credit(handle)
+
+    def let_flow(self, handle: int, flow: Flow) -> None:
+        """Its single tokens go by it, up to the next item of another kind or its end."""
+        if handle in self._receivers:
+            self._flows.begin(handle, flow)
 
     def add_credit(self, handle: int, tokens: int) -> None:
         """So many tokens were taken; the worker hears of it in time, and of many at once."""
@@ -202,9 +215,16 @@ class AttachStream:
                 receiver.on_refused(refused)
         # Outputs of a handle that was aborted here may still be on their way.
         tokens, receivers = batch.tokens, self._receivers
-        for handle, token_id, text in zip(
-            tokens.handles, tokens.token_ids, tokens.texts, strict=True
-        ):
+        rest, owing = self._flows.take(tokens.handles, tokens.token_ids, tokens.texts)
+        for handle in owing:
+            receiver = receivers.get(handle)
+            if receiver is None:
+                continue
+            try:
+                receiver.on_flowed()
+            except Exception:
+                self._fail(handle, receiver)
+        for handle, token_id, text in rest:
             receiver = receivers.get(handle)
             if receiver is None:
                 continue
@@ -216,6 +236,7 @@ class AttachStream:
             receiver = receivers.get(item.handle)
             if receiver is None:
                 continue
+            self._flows.end(item.handle)
             try:
                 receiver.on_item(item)
             except Exception:
@@ -232,5 +253,6 @@ class AttachStream:
             return  # a later `run` has the stream, and what runs is its
         self._connection = None
         receivers, self._receivers = self._receivers, {}
+        self._flows.clear()
         for receiver in receivers.values():
             receiver.on_lost(error)

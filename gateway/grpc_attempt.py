@@ -5,15 +5,14 @@ from collections.abc import Callable
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
 from radixgate.gateway.abort_order import AbortOrder
-from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
+from radixgate.gateway.answer_progress import AnswerProgress
 from radixgate.gateway.attach import AttachStream
 from radixgate.gateway.attempt import AnswerCounts, Downstream
-from radixgate.gateway.lane import ChunkLane
+from radixgate.gateway.lane import NOTED_TOKENS, ChunkLane, Flow
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.single_tokens import SingleTokens
 
-# Tokens that are told to the stream together; it waits for half of the credit before the worker is.
-_NOTED = STREAM_CREDIT // 16
 # The worker is full or stopping. Another one may do, as when it is broken (500).
 _BUSY = frozenset((429, 503))
 
@@ -116,12 +115,12 @@ class GrpcAttempt:
             if data:
                 self.downstream.on_body(data)
             running.untaken += len(item.token_ids)
-            if running.untaken >= _NOTED:
+            if running.untaken >= NOTED_TOKENS:
                 self.give_back(running)
         if finishes:
             self._finish_choice(running)
 
-    def begin_tokens(self, prompt: int) -> "tuple[array[int], Callable[[int, str], bytes]]":
+    def begin_tokens(self, prompt: int) -> "tuple[array[int], SingleTokens]":
         """Before the first single token of a prompt: see `AnswerProgress.tokens_of`."""
         if self._streamed and not self._progress.head_sent:
             self._send_head(None)
@@ -131,6 +130,10 @@ class GrpcAttempt:
         """The way for those behind it, if there is a shorter one."""
         self.downstream.on_body(event)
         return self.downstream.lane()
+
+    def let_flow(self, running: "_Running", flow: Flow) -> None:
+        """The single tokens that follow go by it, until an item of another kind comes."""
+        self._stream.let_flow(running.handle, flow)
 
     def on_refused(self, refused: pb.Refused) -> None:
         field = refused.field if refused.HasField("field") else None
@@ -193,9 +196,8 @@ class GrpcAttempt:
 
     def give_back(self, running: "_Running") -> None:
         """Credit for what the client has taken; an answer that goes out whole has had all of it."""
-        if running.untaken and self._streamed and not self._paused:
-            self._stream.add_credit(running.handle, running.untaken)
-            running.untaken = 0
+        if self._streamed and not self._paused and (tokens := running.take_untaken()):
+            self._stream.add_credit(running.handle, tokens)
 
 
 class _Running:
@@ -203,9 +205,10 @@ class _Running:
 
     __slots__ = (
         "_attempt",
+        "_flow",
         "_ids",
         "_lane",
-        "_render",
+        "_tokens",
         "handle",
         "open_choices",
         "prior",
@@ -221,29 +224,48 @@ class _Running:
         self.rid = rid  # the client's, where it gave one
         self.prior = len(submit.prior_output_ids) // 4  # tokens of its choice that came before
         self.open_choices = submit.sampling.n or 1
-        self.untaken = 0  # tokens emitted and not given back as credit
-        # What every token needs, fetched once: hundreds of streams take turns, and each object on
-        # the way is another miss of the processor's cache.
-        self._render: Callable[[int, str], bytes] | None = None  # None: no single token has come
+        self.untaken = 0  # tokens emitted and not given back as credit, beside those that flowed
+        self._tokens: SingleTokens | None = None  # None: no single token has come
         self._ids = array("I")
         self._lane: ChunkLane | None = None  # None: there is none, or not yet
+        self._flow: Flow | None = None  # None: none has flowed yet
 
     def on_token(self, token_id: int, text: str) -> None:
-        render = self._render
-        if render is None:
-            self._ids, render = self._attempt.begin_tokens(self.prompt)
-            self._render = render
+        tokens = self._tokens
+        if tokens is None:
+            self._ids, tokens = self._attempt.begin_tokens(self.prompt)
+            self._tokens = tokens
         self._ids.append(token_id)
-        data = render(token_id, text)
+        data = tokens.next(token_id, text)
         if data:
-            lane = self._lane
-            if lane is not None:
-                lane.send(data)
+            if self._lane is not None:
+                self._lane.send(data)
             else:
                 self._lane = self._attempt.send_event(data)
+            self._flow_on(tokens)
         self.untaken += 1
-        if self.untaken >= _NOTED:
+        if self.untaken >= NOTED_TOKENS:
             self._attempt.give_back(self)
+
+    def _flow_on(self, tokens: SingleTokens) -> None:
+        """From here on events differ by their text alone, if they do."""
+        if self._lane is None:
+            return
+        frame = tokens.frame()
+        if frame is not None:
+            self.untaken = self.take_untaken()
+            self._flow = Flow(self._lane, self._ids, *frame)
+            self._attempt.let_flow(self, self._flow)
+
+    def take_untaken(self) -> int:
+        """All that were emitted and not given back; they are, now."""
+        untaken, self.untaken, flow = self.untaken, 0, self._flow
+        if flow is not None:
+            untaken, flow.untaken = untaken + flow.untaken, 0
+        return untaken
+
+    def on_flowed(self) -> None:
+        self._attempt.give_back(self)
 
     def on_item(self, item: pb.Item) -> None:
         self._attempt.on_item(self, item)

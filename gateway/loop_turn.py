@@ -10,7 +10,7 @@ worth it.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
@@ -76,6 +76,17 @@ class LoopTurn:
             return
         waiting[transport] = data
         if not self._called:
+            self.call()
+
+    def put_row(self, row: Sequence[tuple[asyncio.Transport, bytes]]) -> None:
+        """`put` each; of short ones a third of the time."""
+        waiting = self._waiting
+        for transport, data in row:
+            if self.at_once or transport in waiting or len(data) >= AT_ONCE_BYTES:
+                self.put(transport, data)
+            else:
+                waiting[transport] = data
+        if waiting and not self._called:
             self.call()
 
     def send(self, transport: asyncio.Transport) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
+from radixgate.proto.single_tokens import EachItsOwn, SingleTokens
 
 _json = msgspec.json.Encoder().encode
 _END = b"}\n\n"
@@ -42,8 +43,10 @@ class ContinuousUsage:
         }
         return event[: -len(_END)] + b',"usage":' + _json(usage) + _END
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
-        return lambda token_id, text: self.item(prompt, pb.Item(token_ids=(token_id,), text=text))
+    def token_of(self, prompt: int) -> SingleTokens:
+        return EachItsOwn(
+            lambda token_id, text: self.item(prompt, pb.Item(token_ids=(token_id,), text=text))
+        )
 
     def end(self) -> bytes:
         return self._inner.end()

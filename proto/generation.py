@@ -7,6 +7,7 @@ from typing import Protocol
 
 from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.proto.single_tokens import SingleTokens
 
 
 class Encoder(Protocol):
@@ -80,7 +81,7 @@ class Renderer(Protocol):
         """What can be sent now that `item` has come for prompt number `prompt`."""
         ...
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+    def token_of(self, prompt: int) -> SingleTokens:
         """`item` for a token id of choice 0 with its text and nothing else, made once a prompt."""
         ...
 

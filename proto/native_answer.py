@@ -11,6 +11,7 @@ import msgspec
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
+from radixgate.proto.single_tokens import EachItsOwn, SingleTokens
 from radixgate.proto.usage import cached_tokens
 
 _json = msgspec.json.Encoder().encode
@@ -142,8 +143,8 @@ class _Stream:
             event["index"] = index
         return sse.event(_json(event))
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
-        return lambda token_id, text: self.item(prompt, _item(token_id, text))
+    def token_of(self, prompt: int) -> SingleTokens:
+        return EachItsOwn(lambda token_id, text: self.item(prompt, _item(token_id, text)))
 
     def end(self) -> bytes:
         return sse.DONE
@@ -160,8 +161,8 @@ class _Whole:
         self._form.add(prompt, item)
         return b""
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
-        return lambda token_id, text: self.item(prompt, _item(token_id, text))
+    def token_of(self, prompt: int) -> SingleTokens:
+        return EachItsOwn(lambda token_id, text: self.item(prompt, _item(token_id, text)))
 
     def end(self) -> bytes:
         answers = [self._form.read(index) for index in sorted(self._form.choices)]

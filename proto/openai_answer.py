@@ -14,6 +14,7 @@ from radixgate.proto.fields import Fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
 from radixgate.proto.openai_logprobs import Offsets
+from radixgate.proto.single_tokens import EachItsOwn, Held, SingleTokens, TokenEvents
 from radixgate.proto.usage import UsageSum
 
 _json = msgspec.json.Encoder().encode
@@ -116,16 +117,6 @@ def renderer(
     return make
 
 
-@dataclass(slots=True)
-class _Held:
-    """What a choice has produced and no event has carried yet."""
-
-    before: bytes  # of the next event, all that stands before its text
-    begun: bool = False
-    logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
-    offsets: Offsets | None = None  # None: no token has been told of yet
-
-
 class _Stream:
     """One event an item that has text or a finish; an item without either is held back."""
 
@@ -149,7 +140,7 @@ class _Stream:
         self._include_usage = include_usage
         self._report_cached = context.report_cached
         self._usage = UsageSum()
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, Held] = {}
         about = {
             "id": form.id_prefix + context.request_id,
             "object": form.stream_object,
@@ -185,10 +176,10 @@ class _Stream:
         logprobs, end = self._take_logprobs(held), self._form.after_text
         return b'%b%b,"logprobs":%b,"finish_reason":%b}]}\n\n' % (event, end, logprobs, finish)
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+    def token_of(self, prompt: int) -> SingleTokens:
         index = prompt * self._choices
         held = self._held.get(index) or self._hold(index)
-        return _TokenEvents(self, prompt, held, self._only_text).next
+        return TokenEvents(self.item, prompt, held, self._only_text)
 
     def end(self) -> bytes:
         if not self._include_usage:
@@ -196,35 +187,19 @@ class _Stream:
         usage = self._usage.openai(report_cached=self._report_cached)
         return self._head + b'],"usage":' + _json(usage) + b"}\n\n" + sse.DONE
 
-    def _hold(self, index: int) -> _Held:
-        held = self._held[index] = _Held(self._before(index, first=True))
+    def _hold(self, index: int) -> Held:
+        held = self._held[index] = Held(self._before(index, first=True))
         return held
 
     def _before(self, index: int, *, first: bool) -> bytes:
         return b'%b{"index":%d,%b' % (self._head, index, self._form.before_text(first))
 
-    def _take_logprobs(self, held: _Held) -> bytes:
+    def _take_logprobs(self, held: Held) -> bytes:
         if not held.logprobs:
             return b"null"
         entries, held.logprobs = held.logprobs, []
         held.offsets = held.offsets or Offsets()
         return _json(self._form.logprobs(entries, self._token_bytes, held.offsets))
-
-
-@dataclass(frozen=True, slots=True)
-class _TokenEvents:
-    """The events of one choice's single tokens. The stream does not know it: no cycle is left."""
-
-    stream: _Stream
-    prompt: int
-    held: _Held
-    after: bytes  # behind the text of an event that brings nothing else
-
-    def next(self, token_id: int, text: str) -> bytes:
-        held = self.held
-        if not held.begun or held.logprobs:
-            return self.stream.item(self.prompt, pb.Item(token_ids=(token_id,), text=text))
-        return held.before + _json(text) + self.after if text else b""
 
 
 @dataclass(slots=True)
@@ -260,14 +235,14 @@ class _Whole:
             choice.finish = _FINISH[item.finish.reason]
         return b""
 
-    def token_of(self, prompt: int) -> Callable[[int, str], bytes]:
+    def token_of(self, prompt: int) -> SingleTokens:
         choice = self._collected.setdefault(prompt * self._choices, _Collected())
 
         def add(token_id: int, text: str) -> bytes:
             choice.texts.append(text)
             return b""
 
-        return add
+        return EachItsOwn(add)
 
     def end(self) -> bytes:
         return _json(

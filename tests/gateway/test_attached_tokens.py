@@ -1,17 +1,23 @@
 """Single tokens that come in columns: the same answers, credit for all of them in one command."""
 
+import asyncio
 from array import array
 from collections.abc import Mapping
 from random import Random
+from typing import cast
 
 import pytest
 
 from attached_worker import AttachedWorker, settle
 from grpc_attempts import CHAT, CONTEXT, Recorder, begin, go_on
 from items import item
+from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError
 from radixgate.gateway.answer_progress import STREAM_CREDIT, AnswerProgress
 from radixgate.gateway.grpc_messages import BrokenStream
+from radixgate.gateway.lane import ChunkLane
+from radixgate.gateway.loop_turn import LoopTurn
+from radixgate.gateway.metrics import GatewayMetrics
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.openai import parse_chat
 
@@ -25,6 +31,15 @@ ASKED: dict[str, tuple[str, Mapping[str, object], int]] = {
     "generate": ("native", {"text": "a", "stream": True}, 1),
     "generate, whole": ("native", {"text": "a"}, 1),
 }
+
+
+class Wire:
+    """A transport that takes all."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def is_closing(self) -> bool:
+        return False
 
 
 async def answered(
@@ -106,6 +121,23 @@ async def test_a_paused_client_earns_its_credit_when_it_goes_on() -> None:
         await worker.next_command()
         attempt.pause()
         for _ in range(STREAM_CREDIT):
+            await worker.send(item("x", ids=[1], handle=submit.handle), columns=True)
+        assert worker.commands.empty()
+        attempt.resume()
+        credits = (await worker.next_command()).credits
+        assert (list(credits.handles), list(credits.tokens)) == ([submit.handle], [STREAM_CREDIT])
+
+
+async def test_a_paused_client_earns_credit_for_all_that_has_flowed_when_it_goes_on() -> None:
+    async with AttachedWorker() as worker:
+        attempt, heard, (submit,) = begin(worker, "chat", {**CHAT, "stream": True})
+        lane = ChunkLane(LoopTurn(), cast(asyncio.Transport, Wire()))
+        lane.begin(SystemClock().now, GatewayMetrics(list), 0.0)
+        heard.lane = lambda: lane  # type: ignore[method-assign, assignment]
+        await worker.next_command()
+        attempt.pause()
+        await worker.send(item("x", ids=[1, 2], handle=submit.handle))
+        for _ in range(STREAM_CREDIT - 2):
             await worker.send(item("x", ids=[1], handle=submit.handle), columns=True)
         assert worker.commands.empty()
         attempt.resume()

@@ -1,7 +1,7 @@
 """Events of a stream that flows go the short way, and nobody can tell by what they get."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import pytest
 from attached_gateway import attached_gateway
 from attached_worker import AttachedWorker
 from items import item
-from radixgate.gateway.lane import ChunkLane
+from radixgate.gateway.answer_progress import STREAM_CREDIT
+from radixgate.gateway.lane import NOTED_TOKENS, ChunkLane
+from radixgate.gateway.loop_turn import LoopTurn
 from radixgate.gateway.observe_config import ObserveConfig
 from radixgate.gateway.rules import GatewayRules
 from radixgate.proto.generated import worker_pb2 as pb
@@ -52,13 +54,18 @@ async def test_an_answer_and_its_times_are_those_of_the_long_way(
     version: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[bytes] = []
-    short_way = ChunkLane.send
+    short_way, in_a_row = ChunkLane.send, LoopTurn.put_row
 
     def send(lane: ChunkLane, event: bytes) -> None:
         sent.append(event)
         short_way(lane, event)
 
+    def put_row(turn: LoopTurn, row: Sequence[tuple[asyncio.Transport, bytes]]) -> None:
+        sent.extend(chunk for _, chunk in row)
+        in_a_row(turn, row)
+
     monkeypatch.setattr(ChunkLane, "send", send)
+    monkeypatch.setattr(LoopTurn, "put_row", put_row)
     log = str(tmp_path / "requests") if told else None
     rules = GatewayRules(observe=ObserveConfig(request_log=log))
     async with attached_gateway(rules=rules) as (gateway, worker):
@@ -72,6 +79,30 @@ async def test_an_answer_and_its_times_are_those_of_the_long_way(
     by_lane = [] if version == "1.0" else [b" two", b" three", b" four", b'"stop"', b"[DONE]"]
     assert len(sent) == len(by_lane)
     assert all(part in event for part, event in zip(by_lane, sent, strict=True))
+
+
+async def test_an_item_of_another_kind_comes_in_its_place_and_the_rest_flows_on() -> None:
+    async with attached_gateway() as (gateway, worker), asked(gateway, worker) as (client, submit):
+        await worker.send(item(" zero", ids=[1], counts=(3, 0, 1), handle=submit.handle))
+        for words in (" one", " two", ("three ", 2), " four", " five", " six"):
+            text, tokens = words if isinstance(words, tuple) else (words, 1)
+            ids = list(range(tokens))
+            await worker.send(item(text, ids=ids, handle=submit.handle), columns=True)
+        await worker.send(item("", finish="stop", counts=(3, 0, 8), handle=submit.handle))
+        answer = await client.answer()
+    said = [" zero", " one", " two", "three ", " four", " five", " six", ""]
+    assert texts(answer) == said
+
+
+async def test_credit_goes_back_for_what_has_flowed() -> None:
+    async with attached_gateway() as (gateway, worker), asked(gateway, worker) as (_, submit):
+        await worker.send(item(" zero", ids=[1], counts=(3, 0, 1), handle=submit.handle))
+        for _ in range(STREAM_CREDIT // 2 + NOTED_TOKENS):
+            await worker.send(item(" on", ids=[1], handle=submit.handle), columns=True)
+        credits = (await worker.next_command()).credits
+    # All of it but what the last NOTED_TOKENS may hold back.
+    assert list(credits.handles) == [submit.handle]
+    assert STREAM_CREDIT // 2 <= credits.tokens[0] < STREAM_CREDIT // 2 + 2 * NOTED_TOKENS
 
 
 async def test_a_client_that_leaves_is_written_to_no_more() -> None:

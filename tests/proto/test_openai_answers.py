@@ -183,7 +183,7 @@ def test_single_tokens_tell_their_usage_too() -> None:
     )
     renderer = request.renderer(CONTEXT)
     stream = renderer.item(0, item("H", ids=[72], counts=(7, 4, 1)))
-    stream += renderer.token_of(0)(105, "i") + renderer.item(0, item(finish="stop"))
+    stream += renderer.token_of(0).next(105, "i") + renderer.item(0, item(finish="stop"))
     told = events(stream + renderer.end())
     assert [event["usage"]["completion_tokens"] for event in told] == [1, 2, 2]
 
