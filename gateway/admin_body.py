@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from radixgate.gateway.request_reader import RequestTimeout
+from radixgate.errors import RequestTimeout
 
 
 def body_within(seconds: Callable[[], float]) -> Middleware:

@@ -8,14 +8,14 @@ its answer: so no pooled client ever sends a generation there. Pipelined request
 import asyncio
 from typing import cast
 
-from radixgate.errors import RadixgateError, RequestError
+from radixgate.errors import RadixgateError, RequestError, RequestTimeout
 from radixgate.gateway import http_answer
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Headers, WholeHead
 from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.front import Front
 from radixgate.gateway.lane import ChunkLane
 from radixgate.gateway.request_head import RequestHead
-from radixgate.gateway.request_reader import ReadRequest, RequestReader, RequestTimeout
+from radixgate.gateway.request_reader import ReadRequest, RequestReader
 
 # Bytes that may wait for a slow reader before its worker is no longer read.
 WRITE_HIGH_BYTES = 65_536

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from radixgate.errors import RequestError
 from radixgate.gateway.request_head import (
     MAX_HEAD_BYTES,
     BadHead,
@@ -15,12 +14,6 @@ from radixgate.gateway.request_head import (
 )
 
 MAX_PIPELINED_BYTES = 262_144
-
-
-class RequestTimeout(RequestError):
-    """The client took too long to send its request."""
-
-    status = 408
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.engine import Engine, EngineStats
 from radixgate.worker.metrics import WorkerMetrics
+from radixgate.worker.request_body import BodyPace, read_body
 
 HEALTH_GENERATE_TIMEOUT_S = 20.0
 
@@ -146,7 +147,7 @@ class AdminRoutes:
         return web.json_response({"success": True, "message": message})
 
     async def _abort(self, http: web.Request) -> web.Response:
-        body = Fields(decode_object(await http.read()))
+        body = Fields(decode_object(await read_body(http, BodyPace())))
         if body.flag("abort_all"):
             return web.json_response({"aborted": self._engine.abort_all()})
         rid = body.text("rid")

@@ -19,6 +19,7 @@ from radixgate.proto.openai import parse_chat, parse_completion
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.answer import Answer, Asked
 from radixgate.worker.engine import Engine
+from radixgate.worker.request_body import BodyPace, read_body
 
 Parse = Callable[[Mapping[str, object]], GenerationRequest]
 
@@ -56,7 +57,7 @@ class GenerationRoutes:
         async def handle(http: web.Request) -> web.StreamResponse:
             if not self._serving():
                 raise NoWorkerAvailable("the worker is draining")
-            request = parse(decode_object(await http.read()))
+            request = parse(decode_object(await read_body(http, BodyPace())))
             served = self._info.model
             if request.model is not None and request.model != served:
                 raise UnknownModel(request.model, (served,))

@@ -83,6 +83,12 @@ class PayloadTooLarge(RequestError):
     status = 413
 
 
+class RequestTimeout(RequestError):
+    """The client took too long to send its request."""
+
+    status = 408
+
+
 class Conflict(RequestError):
     """What is asked for does not fit with what is there."""
 
