@@ -8,10 +8,10 @@ UNREPORTED = -1
 
 
 def requests_there(candidates: Candidates) -> Sequence[int]:
-    """O(candidates), about 30 ns each."""
+    """Of at least one. O(candidates), about 30 ns each."""
     own = candidates.requests_in_flight
     reported = reported_requests(candidates)
-    if max(reported, default=UNREPORTED) <= 0:
+    if max(reported) <= 0:
         return own
     return [count if count > told else told for count, told in zip(own, reported, strict=True)]
 
