@@ -89,27 +89,32 @@ class CacheAware:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
         requests = _requests(candidates)
-        least = min(requests)
+        least, most = min(requests), max(cached)
         per_token = (BASE_MARGIN + sum(requests) / len(requests)) / max(1, request.prompt_tokens)
-        free = [
-            index
-            for index, tokens in enumerate(cached)
-            if requests[index] - least <= tokens * per_token
-        ]
-        most, finalists, branch = 0, free, "miss"
-        if any(cached):
-            most = max([cached[index] for index in free])
-            finalists = [index for index in free if cached[index] == most]
-            branch = "imbalance" if most < max(cached) else "hit"
+
+        def free(least_cached: int) -> list[int]:
+            """Whose lead is within what their match earns, of those with at least so much."""
+            return [
+                index
+                for index, tokens in enumerate(cached)
+                if tokens >= least_cached and requests[index] - least <= tokens * per_token
+            ]
+
+        finalists, branch = free(most), "hit" if most else "miss"
+        held = most
+        if not finalists:
+            others, branch = free(0), "imbalance"
+            held = max([cached[index] for index in others])
+            finalists = [index for index in others if cached[index] == held]
         home = self._homes.of(request.session)
         index = None if home is None else self._at_home(home, candidates, requests, finalists)
-        if index is None and most and is_scarce(candidates, cached, finalists[0]):
-            branch = "spread"
-            finalists = [index for index in free if requests[index] == least]
+        if index is None and held and is_scarce(candidates, cached, finalists[0], most):
+            branch = "spread"  # to the least busy, whose lead is none
+            finalists = [index for index, count in enumerate(requests) if count == least]
         if index is None:
             index = self._least_busy(candidates, requests, finalists)
         self._homes.settle(request.session, candidates.ids[index])
-        return Choice(index, branch, lambda: _scores(request, cached, free))
+        return Choice(index, branch, lambda: _scores(request, cached, free(0)))
 
     def _at_home(
         self,

@@ -3,10 +3,12 @@
 import math
 import random
 import statistics
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import add, mul, sub, truediv
+
+import msgspec
 
 from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError, NoWorkerAvailable
@@ -36,6 +38,10 @@ _FULL = 0.9
 # Costs so close are equal: 2 % and a millisecond.
 _EQUAL_SHARE = 0.02
 _EQUAL_S = 0.001
+# Among so many it pays to find first who may be among the cheapest at all.
+_MANY = 32
+# More than rounding does to a cost.
+_ROUNDING = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,59 @@ class KvCostConfig:
                 raise ConfigError(f"{name} is {value:g}, it cannot be negative")
 
 
+class Terms(msgspec.Struct, frozen=True):
+    """What the costs of one request are made of, in columns that do not change."""
+
+    prompt_tokens: int
+    waiting: Sequence[float]  # prompt tokens that are computed before ours
+    cached: Sequence[int]  # of ours
+    requests: Sequence[int]
+    weights: Mapping[int, float]  # by requests: what a second of prefill costs all concerned
+    speeds: Sequence[float]  # prompt tokens a second
+    fastest: float
+    pressure_s: Mapping[int, float]  # of those candidates whose KV pool is nearly full
+
+    def costs(self, among: Sequence[int]) -> list[float]:
+        """Seconds of each of these candidates: (waiting + (prompt - cached) x weight) / speed, and
+        the pressure. O(among)."""
+        waiting: Iterable[float] = self.waiting
+        cached: Iterable[int] = self.cached
+        requests: Iterable[int] = self.requests
+        speeds: Iterable[float] = self.speeds
+        if len(among) < len(self.cached):
+            waiting = map(self.waiting.__getitem__, among)
+            cached = map(self.cached.__getitem__, among)
+            requests = map(self.requests.__getitem__, among)
+            speeds = map(self.speeds.__getitem__, among)
+        factors: Iterable[float] = map(self.weights.__getitem__, requests)
+        if len(self.weights) == 1:
+            factors = repeat(*self.weights.values())
+        # For 256 candidates a loop takes twice as long, for eight as long.
+        own = map(sub, repeat(self.prompt_tokens), cached)
+        costs = list(map(truediv, map(add, waiting, map(mul, own, factors)), speeds))
+        if self.pressure_s:
+            for at, index in enumerate(among):
+                costs[at] += self.pressure_s.get(index, 0.0)
+        return costs
+
+    def contenders(self, most_cached: int) -> Sequence[int]:
+        """All that may be among the cheapest: who has so little cached that what is left costs
+        more, were it idle and fast, is none. O(candidates), a tenth of what their costs take."""
+        everyone = range(len(self.cached))
+        (known,) = self.costs((self.cached.index(most_cached),))
+        own = equal_to(known) * self.fastest / min(self.weights.values()) * _ROUNDING
+        if own >= self.prompt_tokens:
+            return everyone
+        least = self.prompt_tokens - own
+        some = [index for index, tokens in enumerate(self.cached) if tokens >= least]
+        return some if 2 * len(some) < len(everyone) else everyone
+
+
+def equal_to(cost: float) -> float:
+    """What does not cost more than so many seconds costs as much."""
+    return cost * (1.0 + _EQUAL_SHARE) + _EQUAL_S
+
+
 class KvCost:
     """Q/R + u/R x (1 + what it makes others wait) + pressure; docs/policies.md has all of it.
 
@@ -88,7 +147,7 @@ class KvCost:
         self._turns = Turns(rng)
         self._homes = SessionHomes()
         self._speeds = Derived(_speeds)
-        self._fullest = Derived(_fullest)
+        self._pressure_s = Derived(lambda shares: _pressure_s(shares, config.kv_cost_pressure_s))
 
     def choose(self, request: RouteRequest, candidates: Candidates) -> Choice:
         """O(candidates). Raises NoWorkerAvailable if there are none."""
@@ -96,35 +155,45 @@ class KvCost:
         if not ids:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
-        speeds = self._speeds.of(candidates.prefill_tokens_per_s)
-        costs = self._costs(request.prompt_tokens, candidates, cached, speeds)
+        most = max(cached)
+        terms = self._terms(request.prompt_tokens, candidates, cached, most)
+        everyone = range(len(ids))
+        among: Sequence[int] = everyone
         late = False
         if self._slo is not None:
-            weighed = self._slo.weigh(costs, request.prompt_tokens, candidates, cached, speeds)
+            weighed = self._slo.weigh(
+                terms.costs(everyone), request.prompt_tokens, candidates, cached, terms.speeds
+            )
             costs, late = weighed.costs, weighed.late
+        else:
+            if len(ids) > _MANY:
+                among = terms.contenders(min(most, request.prompt_tokens - 1))
+            costs = terms.costs(among)
         least = min(costs)
         index, branch = None, "home"
-        if request.session:
-            index = self._home_of(request, ids, costs, least, speeds)
+        if request.session and (home := self._home_of(request.session, ids)) is not None:
+            cost = costs[home] if len(costs) == len(ids) else terms.costs((home,))[0]
+            margin = self._config.kv_cost_home_margin * request.prompt_tokens / terms.speeds[home]
+            index = home if cost <= least + margin else None
         if index is None:
-            index, branch = self._cheapest(candidates, cached, costs, least)
+            limit = equal_to(least)
+            equals = [at for at, cost in zip(among, costs, strict=True) if cost <= limit]
+            index, branch = self._cheapest(candidates, cached, equals, most)
         if late:
             branch = "late"
         if request.session:
             self._homes.settle(request.session, ids[index])
-        return Choice(index, branch, lambda: costs)
+        if len(costs) == len(ids):
+            return Choice(index, branch, lambda: costs)
+        return Choice(index, branch, lambda: terms.costs(everyone))
 
-    def _costs(
-        self,
-        prompt_tokens: int,
-        candidates: Candidates,
-        cached: Sequence[int],
-        speeds: Sequence[float],
-    ) -> list[float]:
-        """Seconds, a candidate each."""
+    def _terms(
+        self, prompt_tokens: int, candidates: Candidates, cached: Sequence[int], most: int
+    ) -> Terms:
+        """`most`: the largest of `cached`."""
         requests = requests_there(candidates)
         weights, crowded = self._weights(set(requests), sum(requests) / len(requests))
-        if max(cached) >= prompt_tokens:
+        if most >= prompt_tokens:
             cached = [min(tokens, prompt_tokens - 1) for tokens in cached]
         waiting: Sequence[float] = queued_tokens(candidates)
         if crowded:
@@ -132,19 +201,9 @@ class KvCost:
                 tokens + crowded.get(count, 0.0)
                 for tokens, count in zip(waiting, requests, strict=True)
             ]
-        factors: Iterable[float] = map(weights.__getitem__, requests)
-        if len(weights) == 1:
-            factors = repeat(weights[requests[0]])
-        # (waiting + (prompt - cached) x weight) / speed. For 256 candidates a loop takes twice as
-        # long, for eight as long.
-        own = map(sub, repeat(prompt_tokens), cached)
-        costs = list(map(truediv, map(add, waiting, map(mul, own, factors)), speeds))
-        shares = candidates.kv_share_used
-        if self._fullest.of(shares) > _FULL:
-            for index, used in enumerate(shares):
-                if used is not None and used > _FULL:
-                    costs[index] += self._config.kv_cost_pressure_s * (used - _FULL) * 10.0
-        return costs
+        speeds, fastest = self._speeds.of(candidates.prefill_tokens_per_s)
+        pressure_s = self._pressure_s.of(candidates.kv_share_used)
+        return Terms(prompt_tokens, waiting, cached, requests, weights, speeds, fastest, pressure_s)
 
     def _weights(
         self, counts: Collection[int], mean: float
@@ -165,19 +224,14 @@ class KvCost:
         return weights, crowded
 
     def _cheapest(
-        self,
-        candidates: Candidates,
-        cached: Sequence[int],
-        costs: Sequence[float],
-        least: float,
+        self, candidates: Candidates, cached: Sequence[int], equals: Sequence[int], most: int
     ) -> tuple[int, str]:
-        limit = least * (1.0 + _EQUAL_SHARE) + _EQUAL_S
-        equals = [index for index, cost in enumerate(costs) if cost <= limit]
+        """Of the cheapest candidates one; `most`: the largest of `cached`."""
         best = equals[0] if len(equals) == 1 else max(equals, key=cached.__getitem__)
         if not cached[best]:
             return self._least_busy(candidates, equals), "miss"
         branch = "hit"
-        if is_scarce(candidates, cached, best):
+        if is_scarce(candidates, cached, best, most):
             # As if nobody had it: the least busy computes it once more, and then holds it too.
             branch = "spread"
             queued = queued_tokens(candidates)
@@ -187,21 +241,10 @@ class KvCost:
             equals = [index for index, tokens in enumerate(queued) if tokens == fewest]
         return self._least_busy(candidates, equals), branch
 
-    def _home_of(
-        self,
-        request: RouteRequest,
-        ids: Sequence[str],
-        costs: Sequence[float],
-        least: float,
-        speeds: Sequence[float],
-    ) -> int | None:
-        """Where the session was last; None: there is none, or it is too dear now."""
-        home = self._homes.of(request.session)
-        if home is None or home not in ids:
-            return None
-        index = ids.index(home)
-        margin = self._config.kv_cost_home_margin * request.prompt_tokens / speeds[index]
-        return index if costs[index] <= least + margin else None
+    def _home_of(self, session: str, ids: Sequence[str]) -> int | None:
+        """Where the session was last; None: it was nowhere, or that worker is no candidate."""
+        home = self._homes.of(session)
+        return None if home is None or home not in ids else ids.index(home)
 
     def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
         """By requests, then by turn."""
@@ -217,15 +260,21 @@ class KvCost:
         return chosen
 
 
-def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
-    """Tokens a second of each; one that has not told is as fast as the median."""
+def _speeds(measured: Sequence[float | None]) -> tuple[Sequence[float], float]:
+    """Tokens a second of each, one that has not told being as fast as the median; and the most."""
     known = list(filter(None, measured))
     if len(known) == len(measured):
-        return known
+        return known, max(known)
     usual = statistics.median(known) if known else _SPEED_GUESS
-    return [speed or usual for speed in measured]
+    return [speed or usual for speed in measured], max(known, default=usual)
 
 
-def _fullest(shares: Sequence[float | None]) -> float:
-    """The largest share of a KV pool in use that anybody tells."""
-    return max(filter(None, shares), default=0.0)
+def _pressure_s(shares: Sequence[float | None], whole_s: float) -> Mapping[int, float]:
+    """Seconds that a candidate costs more, by index, as its KV pool is nearly full."""
+    if max(filter(None, shares), default=0.0) <= _FULL:
+        return {}
+    return {
+        index: whole_s * (used - _FULL) * 10.0
+        for index, used in enumerate(shares)
+        if used is not None and used > _FULL
+    }

@@ -9,12 +9,13 @@ from radixgate.policies.base import Candidates
 CHANCE_SHARE_A_WORKER = 1 / 4_096
 
 
-def is_scarce(candidates: Candidates, cached: Sequence[int], best: int) -> bool:
-    """Fewer workers hold this much of the prompt than its share of the recent prompts calls for."""
-    most = cached[best]
-    holders = cached.count(most)
-    if most < max(cached):
-        holders += len([tokens for tokens in cached if tokens > most])
+def is_scarce(candidates: Candidates, cached: Sequence[int], best: int, most: int) -> bool:
+    """Fewer workers hold what this one has of the prompt than its share of the recent prompts calls
+    for. `most`: the largest of `cached`."""
+    here = cached[best]
+    holders = cached.count(here)
+    if here < most:
+        holders += len([tokens for tokens in cached if tokens > here])
     workers = len(cached)
     if holders == workers:
         return False
