@@ -1,6 +1,6 @@
 """Where earlier walks along the same pieces left the workers: a column of depths, kept right."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
@@ -30,6 +30,9 @@ class Path:
 
 class Paths:
     """By last block, which names all before it. What was not walked for longest is forgotten first.
+
+    A path is kept from the second walk on that ends there: of the turns of a conversation each ends
+    somewhere else.
 
     What has changed since stands in the pieces: a worker that is stale in one to which it came, or
     was until another walk looked, is looked for again, and nobody else.
@@ -75,6 +78,24 @@ class Paths:
         depths[:] = path.depths
         return path
 
+    def check(self, known: Mapping[int, Piece], workers: int) -> None:
+        """Assert that they are counted right, and agree with the pieces at whose end they are, of
+        those `known`, about all who have not changed there. O(paths x workers)."""
+        assert self.bytes == sum(path.bytes for path in self._paths.values())
+        assert self.bytes <= self._most or len(self._paths) == 1
+        for last, path in self._paths.items():
+            assert path.walk <= self.walk_number
+            assert not (path.through | path.leaning) & ~path.workers
+            assert all(not depth for at, depth in enumerate(path.depths) if path.through >> at & 1)
+            piece = known.get(last)
+            if piece is None or path.workers != workers:
+                continue
+            same = path.workers & ~(piece.stale | piece.looked_since(path.walk))
+            assert not path.through & same & ~piece.through
+            for place, depth in enumerate(path.depths):
+                if same >> place & 1 and not path.through >> place & 1 and depth >= piece.start:
+                    assert depth == piece.depth_of(place)
+
     def clear(self) -> None:
         """Nothing is remembered any more."""
         self._paths.clear()
@@ -90,8 +111,12 @@ class Paths:
             alive = through
             if not alive:
                 break
-        path = Path(workers, self.walk_number, depths[:], alive, leaning)
-        self._keep(pieces[-1].ids[-1], path)
+        path = Path(workers, self.walk_number, depths, alive, leaning)
+        last = pieces[-1]
+        if last.was_last:
+            path.depths = depths[:]
+            self._keep(last.ids[-1], path)
+        last.was_last = True
         return path
 
     def _look_for(

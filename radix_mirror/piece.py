@@ -42,6 +42,7 @@ class Piece:
     looks: list[tuple[int, int]] = field(default_factory=list)  # the last: walk, and at whom
     stored: int | None = None  # who may have stored a block of it; None: nobody has asked
     walked: bool = False  # since it was last to be forgotten
+    was_last: bool = False  # of what a walk knew: another one may end here as well
 
     def stored_by(self, stored: Lookup) -> int:
         """Who may have stored a block of it: those who have, and those who had. O(1) mostly."""

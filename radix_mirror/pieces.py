@@ -154,6 +154,7 @@ class Pieces:
         blocks = {block for piece in self._pieces.values() for block in piece.ids}
         assert blocks == self._stretch_of.keys()
         assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
+        self.paths.check(self._pieces, workers)
 
     def _remember(self, ids: Sequence[int], start: int) -> Piece:
         walk = self.paths.walk_number

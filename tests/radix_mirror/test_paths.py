@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,11 @@ def bench_of(*held: int, most_blocks: int = 1_000) -> Bench:
     for place, blocks in enumerate(held):
         bench.table.add(1 << place, LONG[:blocks])
     return bench
+
+
+def ended_before(block: int, walk: int) -> Piece:
+    """A piece of one block, in which a walk ended."""
+    return Piece([block], 0, walk, walk, was_last=True)
 
 
 def test_who_has_not_changed_is_not_looked_for() -> None:
@@ -128,7 +134,7 @@ def test_beyond_the_bound_the_oldest_path_leaves() -> None:
     paths = Paths(most_bytes=3 * each)
     for number in range(1, 6):
         paths.begin()
-        piece = Piece([number], 0, paths.walk_number, paths.walk_number)
+        piece = ended_before(number, paths.walk_number)
         paths.walk([piece], [0], [lambda block, default: default], 0b1)
         assert paths.bytes == min(number, 3) * each
     paths.walk([piece], [0], [lambda block, default: default], 0b1)
@@ -142,7 +148,7 @@ def test_a_path_that_is_walked_again_outlasts_newer_ones() -> None:
 
     def walked(number: int) -> Path:
         paths.begin()
-        piece = Piece([number], 0, paths.walk_number, paths.walk_number)
+        piece = ended_before(number, paths.walk_number)
         return paths.walk([piece], [0], [lambda block, default: default], 0b1)
 
     first, second, _ = walked(1), walked(2), walked(3)
@@ -155,9 +161,42 @@ def test_a_path_that_is_walked_again_outlasts_newer_ones() -> None:
 def test_a_path_that_is_larger_than_the_bound_is_kept_alone() -> None:
     paths = Paths(most_bytes=0)
     for number in (1, 2):
-        piece = Piece([number], 0, 0, 0)
+        piece = ended_before(number, 0)
         paths.walk([piece], [0], [lambda block, default: default], 0b1)
         assert paths.bytes == PATH_BYTES + DEPTH_BYTES
+
+
+def test_where_one_walk_ended_no_path_is_kept_before_another_does() -> None:
+    bench = bench_of(6, 6)
+    paths = bench.pieces.paths
+    bench.depths()  # knows no piece yet
+    bench.depths()
+    assert paths.bytes == 0
+    bench.depths()
+    assert paths.bytes == PATH_BYTES + DEPTH_BYTES * WORKERS
+    bench.depths(LONG[:5])  # ends at another piece
+    assert paths.bytes == PATH_BYTES + DEPTH_BYTES * WORKERS
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        pytest.param("depths", [6, 4] + [0] * 10, id="a-depth-that-the-piece-does-not-know"),
+        pytest.param("through", 0b11, id="who-fell-did-not-come-through"),
+        pytest.param("workers", 0, id="nobody-else-is-on-it"),
+        pytest.param("walk", 9, id="no-walk-is-yet-to-come"),
+    ],
+)
+def test_a_path_that_is_wrong_is_noticed(field: str, wrong: object) -> None:
+    bench = bench_of(6, 5)
+    for _ in range(3):
+        bench.depths()
+    bench.pieces.check(bench.tables, ALL)
+    (path,) = bench.pieces.paths._paths.values()
+    assert (path.through, path.depths[:2], path.walk) == (0b1, [0, 5], 3)
+    setattr(path, field, wrong)
+    with pytest.raises(AssertionError):
+        bench.pieces.check(bench.tables, ALL)
 
 
 @given(
