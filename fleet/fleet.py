@@ -1,7 +1,7 @@
 """The fleet's books: who is there, what is in flight, and who takes the next request."""
 
 import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -81,8 +81,6 @@ class Fleet:
         self._keys: dict[str, tuple[MirrorKey, ...]] = {}  # by name, as far as asked for
         self.journal: Journal | None = None  # None: nobody wants to know
         self.make_shared = SharedMirror.of
-        # A report tells that another part of what we sent is left.
-        self.on_own_queue: Callable[[], None] = lambda: None
         self._ready = ReadyGroups(self._records, clock, rng)
         self._numbers = count(1)  # of leases
 
@@ -180,11 +178,8 @@ class Fleet:
         record = self._records.get(worker_id)
         if record is None:
             return
-        left = record.uncached_tokens_in_flight
         if record.hear(report, now := self._clock.now()):
             self._forecast.news_of(record.identity.model)
-        if record.uncached_tokens_in_flight != left:
-            self.on_own_queue()
         self._ready.heard(record, now)
 
     # ------------------------------------------------------------ by which policy

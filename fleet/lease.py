@@ -65,13 +65,13 @@ class Lease:
         # What the worker computes before its first output; None: that has come, or never will.
         self._uncached_tokens: int | None = uncached
         counts, place = record.counts, record.place
-        counts.requests[place] += 1
+        counts.add(place, 1)
         counts.uncached[place] += uncached
         # Rises from lease to lease; the worker tells up to which it has seen them.
         self.number = record.own.enter(uncached)
         record.tokens_in_flight += tokens
         if placement is None:
-            record.shared.unplaced()
+            record.shared.moved(record.identity.id)
 
     @property
     def predicted_cached_tokens(self) -> int:
@@ -91,7 +91,7 @@ class Lease:
         if self._placement is not None:
             record.shared.mirror.answered(self._placement)
         else:
-            record.shared.unplaced()
+            record.shared.moved(record.identity.id)
 
     def close(self, outcome: Outcome, cached_tokens: int | None = None) -> None:
         """The attempt ended. `cached_tokens` as the reply told; None: it did not. Idempotent."""
@@ -103,10 +103,10 @@ class Lease:
         if uncached is not None:
             counts.uncached[place] -= record.own.leave(self.number, uncached)
             self._uncached_tokens = None
-        counts.requests[place] -= 1
+        counts.add(place, -1)
         record.tokens_in_flight -= self.stake.prompt_tokens
         if self._placement is None:
-            record.shared.unplaced()
+            record.shared.moved(record.identity.id)
         else:
             mirror = record.shared.mirror
             left_early = outcome is _ABORTED and uncached is not None

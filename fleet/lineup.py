@@ -22,12 +22,12 @@ class Lineup:
     def candidates(self) -> Candidates:
         """O(workers), about 20 ns each; what is cached is found when first asked for."""
         ready = self._ready
-        told = ready.told(self._now)
+        told, in_flight = ready.told(self._now), ready.in_flight
         elsewhere, kv_share = told.queued_elsewhere, told.kv_share
         return Candidates(
             ids=ready.ids,
-            requests_in_flight=ready.in_flight.requests[:],
-            uncached_tokens_in_flight=ready.in_flight.uncached[:],
+            requests_in_flight=in_flight.requests[:],
+            uncached_tokens_in_flight=in_flight.uncached[:],
             running=told.running,
             waiting=told.waiting,
             queued_uncached_tokens=told.queued,
@@ -38,6 +38,7 @@ class Lineup:
             read_recent_share=self.recent_share,
             read_decode_step_s=self.decode_step_s,
             reported_requests=told.requests,
+            requests_there=in_flight.there[:],
         )
 
     def cached_tokens(self) -> Sequence[int]:

@@ -69,10 +69,13 @@ class NewsBox:
 
     def add(self, news: News) -> None:
         for share in news.loads:
-            self._loads[share.peer, share.worker_id] = share
+            self.load(share)
         for placed in news.placed:
             self.place(placed)
         self._ended.extend(news.ended)
+
+    def load(self, share: Share) -> None:
+        self._loads[share.peer, share.worker_id] = share
 
     def place(self, placed: Placed) -> None:
         self._placed.append(placed)

@@ -55,17 +55,15 @@ class ReadyWorkers:
         self.queued: list[int | None] = [*nothing]  # uncached tokens that wait, of all gateways
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
-        self._requests = [UNREPORTED] * len(records)
         self._speeds = ComparedSpeeds([record.speed for record in records])
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
         self._told: Told | None = None  # None: to be copied anew
+        self.in_flight = InFlight([record.in_flight for record in records])
         for place in range(len(records)):
             self._enter(place, now)
-        self.in_flight = InFlight(
-            [record.in_flight for record in records],
-            [record.uncached_tokens_in_flight for record in records],
-        )
+        # Now that reports which are too old count no more.
+        self.in_flight.uncached[:] = [record.uncached_tokens_in_flight for record in records]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -80,6 +78,7 @@ class ReadyWorkers:
         for place, record in enumerate(self.records):
             assert record.counts is self.in_flight
             assert record.place == place
+        self.in_flight.check()
 
     @property
     def speeds(self) -> Sequence[float | None]:
@@ -115,7 +114,7 @@ class ReadyWorkers:
                 tuple(self.queued),
                 tuple(self.queued_elsewhere),
                 tuple(self.kv_share),
-                tuple(self._requests),
+                tuple(self.in_flight.told),
                 self._speeds.column,
                 any(self.queued_elsewhere),
                 None not in self.kv_share,
@@ -137,12 +136,12 @@ class ReadyWorkers:
         if report is None:
             record.forget_report()
             self.running[place] = self.waiting[place] = None
-            self._requests[place] = UNREPORTED
+            self.in_flight.hear(place, UNREPORTED)
             self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
             return
         self.running[place] = report.running
         self.waiting[place] = report.waiting
-        self._requests[place] = report.running + report.waiting
+        self.in_flight.hear(place, report.running + report.waiting)
         queued = self.queued[place] = report.queued_uncached_tokens
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)

@@ -39,6 +39,7 @@ class Siblings:
         self._own: dict[Placement, int] = {}  # not ended
         self._last: tuple[Placed, Sequence[int]] | None = None  # whose mark is still to come
         self._told: dict[str, Share] = {}  # by worker, the last
+        self._moved: dict[str, None] = {}  # workers of which another one may have to be told
         self._loads: dict[tuple[int, str], tuple[WorkerRecord, Share]] = {}  # of the others
         self._followed: OrderedDict[tuple[int, int], tuple[ToldMirror, Placement]] = OrderedDict()
         self._shared: dict[MirrorKey, tuple[ToldMirror, ToldPrompts]] = {}
@@ -48,28 +49,30 @@ class Siblings:
         """These are the books. Called once, before any worker is admitted."""
         self._fleet = fleet
         fleet.make_shared = self._make_shared
-        fleet.on_own_queue = self.moved
 
     # ------------------------------------------------------------ told
 
     def take(self, *, whole: bool = False) -> News | None:
-        """What the others should know; None: nothing. O(workers).
+        """What the others should know; None: nothing. O(what has changed).
 
         `whole`: loads of every worker, changed or not, so that what got lost is made good; once in
-        a while.
+        a while. O(workers).
         """
         assert self._fleet is not None
         self._called = False
         self._flush_last()
         if whole:
             self._forget_who_left()
-        loads, told, self._told = [], self._told, {}
-        for record in self._fleet.records():
-            share = self._share_of(record)
-            self._told[share.worker_id] = share
-            if whole or told.get(share.worker_id, _nothing(share)) != share:
-                loads.append(share)
-        self._outbox.add(News(loads, [], []))
+            self._moved = {record.identity.id: None for record in self._fleet.records()}
+        moved, self._moved = self._moved, {}
+        for worker_id in moved:
+            record = self._fleet.record(worker_id)
+            before = self._told.pop(worker_id, None)
+            if record is None:
+                continue
+            share = self._told[worker_id] = self._share_of(record)
+            if whole or share != (before or _nothing(share)):
+                self._outbox.load(share)
         return self._outbox.take()
 
     def _forget_who_left(self) -> None:
@@ -78,6 +81,8 @@ class Siblings:
         for (peer, worker_id), (record, _) in list(self._loads.items()):
             if self._fleet.record(worker_id) is not record:
                 del self._loads[peer, worker_id]
+        for worker_id in [name for name in self._told if self._fleet.record(name) is None]:
+            del self._told[worker_id]
         used = {record.shared.key for record in self._fleet.records()}
         for key in self._shared.keys() - used:
             mirror, _ = self._shared.pop(key)
@@ -97,7 +102,7 @@ class Siblings:
             Placed(self.peer, self._next, worker_id, key, content, 0, keep_s),
             ids,
         )
-        self._call()
+        self.moved(worker_id)
 
     def remembered(self, key: MirrorKey, prompt: RecentPrompt) -> None:
         """The prompt placed last has this mark; one that was placed nowhere is not told."""
@@ -111,22 +116,23 @@ class Siblings:
         if number is not None:
             self._flush_last()
             self._outbox.end(PlacementEnd(self.peer, number, computed, cached_blocks))
-        self._call()
+        self.moved(placement.worker_id)
 
-    def moved(self) -> None:
-        """Of our prompts a worker has computed one, or as it reports, a part; or one that is placed
-        nowhere has come or gone."""
-        self._call()
+    def moved(self, worker_id: str) -> None:
+        """What we have under way at this worker has changed."""
+        self._moved[worker_id] = None
+        if not self._called:
+            self._called = True
+            self._on_news()
+
+    def begins(self, worker_id: str) -> None:
+        """It is there, or anew, with nothing of ours under way: that is told with other news."""
+        self._moved[worker_id] = None
 
     def _flush_last(self) -> None:
         if self._last is not None:
             self._outbox.place(self._last[0])
             self._last = None
-
-    def _call(self) -> None:
-        if not self._called:
-            self._called = True
-            self._on_news()
 
     def _share_of(self, record: WorkerRecord) -> Share:
         """Our own part of the counts."""
@@ -213,6 +219,12 @@ class ToldMirror(RadixMirror):
         self.key = key
         self._siblings = siblings
 
+    def add_worker(
+        self, worker_id: str, *, reports_kv: bool = True, capacity_blocks: int | None = None
+    ) -> None:
+        super().add_worker(worker_id, reports_kv=reports_kv, capacity_blocks=capacity_blocks)
+        self._siblings.begins(worker_id)
+
     def expect(
         self, worker_id: str, ids: Sequence[int], keep_s: float, held: int = 0
     ) -> Placement | None:
@@ -223,7 +235,7 @@ class ToldMirror(RadixMirror):
 
     def answered(self, placement: Placement) -> None:
         super().answered(placement)
-        self._siblings.moved()
+        self._siblings.moved(placement.worker_id)
 
     def withdraw(self, placement: Placement) -> None:
         super().withdraw(placement)
@@ -267,7 +279,7 @@ def _nothing(share: Share) -> Share:
 
 def _add(record: WorkerRecord, share: Share, sign: int) -> None:
     requests, tokens, uncached = share.requests, share.tokens, share.uncached_tokens
-    record.counts.requests[record.place] += sign * requests
+    record.counts.add(record.place, sign * requests)
     record.siblings_requests += sign * requests
     record.tokens_in_flight += sign * tokens
     record.siblings_tokens += sign * tokens

@@ -8,6 +8,7 @@ from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport, PrefillSpeed
 from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.recent_prompts import RecentPrompts
+from radixgate.policies.requests_there import UNREPORTED
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
@@ -35,8 +36,8 @@ class SharedMirror:
     key: MirrorKey
     mirror: RadixMirror
     recent: RecentPrompts
-    # Called at each change of a lease that the mirror does not hear of, having no whole block.
-    unplaced: Callable[[], None] = lambda: None
+    # Called with a worker when our leases there count otherwise, unless the mirror hears of it.
+    moved: Callable[[str], None] = lambda worker_id: None
 
     @classmethod
     def of(cls, key: MirrorKey, clock: Clock, config: MirrorConfig) -> "SharedMirror":
@@ -52,11 +53,30 @@ class SharedMirror:
 class InFlight:
     """Requests dispatched and not ended, in columns that a decision reads as they are."""
 
-    __slots__ = ("requests", "uncached")
+    __slots__ = ("requests", "there", "told", "uncached")
 
-    def __init__(self, requests: list[int], uncached: list[int]) -> None:
+    def __init__(self, requests: list[int]) -> None:
         self.requests = requests
-        self.uncached = uncached  # prompt tokens still to be computed, as far as we know
+        self.uncached = [0] * len(requests)  # prompt tokens still to be computed, as far as we know
+        self.told = [UNREPORTED] * len(requests)  # requests running and waiting, as reported
+        self.there = requests[:]  # whichever is more
+
+    def add(self, place: int, requests: int) -> None:
+        """So many more of ours."""
+        own = self.requests[place] + requests
+        self.requests[place] = own
+        told = self.told[place]
+        self.there[place] = own if own > told else told
+
+    def hear(self, place: int, told: int) -> None:
+        """So many run and wait there; UNREPORTED: it does not tell."""
+        self.told[place] = told
+        self.add(place, 0)
+
+    def check(self) -> None:
+        """Assert that the columns agree. O(workers)."""
+        assert len(self.uncached) == len(self.requests)
+        assert self.there == list(map(max, self.requests, self.told))
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +88,7 @@ class WorkerRecord:
     own: OwnQueue
     state: WorkerState = WorkerState.JOINING
     # Its counts stand at this place of these columns: its own, or those of the ready workers.
-    counts: InFlight = field(default_factory=lambda: InFlight([0], [0]))
+    counts: InFlight = field(default_factory=lambda: InFlight([0]))
     place: int = 0
     tokens_in_flight: int = 0  # prompt tokens of the requests in flight
     # Of all that is in flight, what other processes of this gateway have sent.
@@ -92,10 +112,8 @@ class WorkerRecord:
 
     def move(self, counts: InFlight, place: int) -> None:
         """From now on its counts stand there."""
-        counts.requests[place], counts.uncached[place] = (
-            self.in_flight,
-            self.uncached_tokens_in_flight,
-        )
+        counts.add(place, self.in_flight - counts.requests[place])
+        counts.uncached[place] = self.uncached_tokens_in_flight
         self.counts, self.place = counts, place
 
     def hear(self, report: LoadReport, now: float) -> bool:
@@ -104,12 +122,17 @@ class WorkerRecord:
         self.report, self.reported_at = report, now
         self.speed.add(report, now)
         left = report.queued_uncached_tokens_yours
-        self.counts.uncached[self.place] -= self.own.hear(report.seen_number, left)
+        self._wait_less(self.own.hear(report.seen_number, left))
         return self.speed.tokens_per_s != known
 
     def forget_report(self) -> None:
         """It is too old: our leases count whole again."""
-        self.counts.uncached[self.place] -= self.own.hear(None, 0)
+        self._wait_less(self.own.hear(None, 0))
+
+    def _wait_less(self, tokens: int) -> None:
+        if tokens:
+            self.counts.uncached[self.place] -= tokens
+            self.shared.moved(self.identity.id)
 
     def enter_mirror(self) -> None:
         """Cold, also if it was there before."""

@@ -55,6 +55,8 @@ class Candidates(msgspec.Struct, frozen=True):
     read_decode_step_s: Callable[[], Sequence[float | None]] = _nothing_told
     # `running` and `waiting` added up, -1 where one is None; empty: nobody has added them up.
     reported_requests: Sequence[int] = ()
+    # Whichever is more of those and of `requests_in_flight`; empty: nobody has compared them.
+    requests_there: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

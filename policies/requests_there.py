@@ -8,7 +8,10 @@ UNREPORTED = -1
 
 
 def requests_there(candidates: Candidates) -> Sequence[int]:
-    """Of at least one. O(candidates), about 30 ns each."""
+    """Of at least one. O(1) if who made the candidates has compared them; else O(candidates), about
+    30 ns each."""
+    if candidates.requests_there:
+        return candidates.requests_there
     own = candidates.requests_in_flight
     reported = reported_requests(candidates)
     if max(reported) <= 0:

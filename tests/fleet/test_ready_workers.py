@@ -110,10 +110,25 @@ def test_a_speed_is_entered_with_the_report_that_shows_it() -> None:
     assert told.ready.speeds == [pytest.approx(4_000.0), None]
 
 
+def test_requests_there_are_ours_or_what_is_reported_whichever_is_more() -> None:
+    told = Told()
+    told.ready.take_charge()
+    told.ready.records[0].counts.add(0, 4)
+    told.tell(0, report(running=2, waiting=1), now=0.0)
+    told.tell(1, report(running=3), now=0.0)
+    assert told.ready.in_flight.there == [4, 3]
+    told.ready.records[0].counts.add(0, -2)
+    told.ready.records[1].counts.add(1, 1)
+    assert told.ready.in_flight.there == [3, 3]
+    told.ready.refresh(3.0)  # both reports are too old
+    assert told.ready.in_flight.there == [2, 1]
+    told.ready.check()
+
+
 def test_what_is_in_flight_moves_to_the_columns_that_take_charge() -> None:
     told = Told()
     for record in told.ready.records:
-        record.counts.requests[record.place] += 2
+        record.counts.add(record.place, 2)
     told.ready.take_charge()
     told.ready.records[1].counts.uncached[told.ready.records[1].place] += 70
     assert (told.ready.in_flight.requests, told.ready.in_flight.uncached) == ([2, 2], [0, 70])
@@ -123,7 +138,7 @@ def test_columns_without_charge_stay_as_they_were_made() -> None:
     told = Told()
     told.ready.take_charge()
     once = ReadyWorkers(told.ready.records[:1], 0.0)
-    told.ready.records[0].counts.requests[0] += 1
+    told.ready.records[0].counts.add(0, 1)
     assert (once.in_flight.requests, told.ready.in_flight.requests) == ([0], [1, 0])
     told.ready.check()
 

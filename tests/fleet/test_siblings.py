@@ -4,12 +4,14 @@ import gc
 import weakref
 from dataclasses import replace
 
+import pytest
 from msgspec import structs
 
 from books import IDLE, KEY, ask
 from clocks import FakeClock
 from radixgate.fleet.fleet import Outcome
 from radixgate.fleet.news import Share
+from radixgate.fleet.worker_record import WorkerRecord
 from sibling_processes import Pair, Process
 
 
@@ -181,6 +183,48 @@ def test_a_report_of_less_to_do_is_news_and_one_of_no_change_is_none() -> None:
     assert news.loads == [Share(1, "a", 1, 1_000, 300)]
     process.fleet.report_load("a", told)
     assert process.calls == 2
+
+
+def test_a_report_that_is_too_old_is_news_as_our_prompts_count_whole_again() -> None:
+    process = Process(1, FakeClock())
+    number = process.lease("x" * 1_000).number
+    told = replace(IDLE, seen_number=number, queued_uncached_tokens_yours=300)
+    process.fleet.report_load("a", told)
+    assert process.siblings.take() is not None
+    process.clock.advance(3.0)
+    process.fleet.rehearse(ask("q"))  # any decision finds that it is too old
+    news = process.siblings.take()
+    assert news is not None
+    assert news.loads == [Share(1, "a", 1, 1_000, 1_000)]
+
+
+def test_of_a_worker_that_begins_anew_nothing_is_under_way() -> None:
+    process = Process(1, FakeClock())
+    process.lease("x" * 100)
+    assert process.siblings.take() is not None
+    process.join("a")
+    process.lease("y" * 10, "b")
+    news = process.siblings.take()
+    assert news is not None
+    assert set(news.loads) == {Share(1, "a", 0, 0, 0), Share(1, "b", 1, 10, 10)}
+
+
+def test_only_who_has_moved_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(1, FakeClock())
+    assert process.siblings.take() is None
+    asked: list[str] = []
+    look = process.fleet.record
+
+    def counted(name: str) -> WorkerRecord | None:
+        asked.append(name)
+        return look(name)
+
+    monkeypatch.setattr(process.fleet, "record", counted)
+    process.lease("x" * 100)
+    process.lease("y" * 100)
+    assert process.siblings.take() is not None
+    assert process.siblings.take() is None
+    assert asked == ["a"]
 
 
 def test_reports_of_several_workers_are_one_call() -> None:

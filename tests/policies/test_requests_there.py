@@ -28,3 +28,8 @@ def test_what_is_added_up_already_is_taken() -> None:
     fleet = columns(2, requests=[1, 1], reported=[2, None], waiting=[3, 0])
     assert list(reported_requests(fleet)) == [5, -1]
     assert requests_there(replace(fleet, reported_requests=(4, -1))) == [4, 1]
+
+
+def test_what_is_compared_already_is_taken() -> None:
+    fleet = columns(2, requests=[1, 1], reported=[2, None], waiting=[3, 0])
+    assert requests_there(replace(fleet, requests_there=(5, 1))) == (5, 1)

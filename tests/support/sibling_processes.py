@@ -14,6 +14,7 @@ class Process:
 
     def __init__(self, peer: int, clock: FakeClock, *, reports_kv: bool = True) -> None:
         self.calls = 0
+        self.clock = clock
         policy = cache_aware(CacheAwareConfig(), random.Random(peer))
         self.fleet = Fleet(policy, clock, random.Random(peer))
         self.siblings = Siblings(peer, self._call)
