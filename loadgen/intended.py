@@ -59,9 +59,12 @@ def scheduled(
 
 def _written(path: Path) -> Schedule:
     try:
-        return from_lines(path.read_bytes(), str(path))
+        schedule = from_lines(path.read_bytes(), str(path))
     except OSError as error:
         raise ConfigError(f"--schedule-from {path}: {error.strerror}") from error
+    if not schedule:
+        raise ConfigError(f"--schedule-from {path} holds no requests")
+    return schedule
 
 
 def _trace_times(

@@ -3,9 +3,13 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
+
+import msgspec
 
 from radixgate.errors import ConfigError
+
+_TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 
 
 class SentPrompt(Protocol):
@@ -109,12 +113,15 @@ class ChatPrompt:
 
 
 def prompt_of_row(row: Mapping[str, object]) -> SentPrompt:
-    """The prompt of a schedule file's row. Raises ConfigError for a row without one."""
+    """The prompt of a schedule file's row.
+
+    Raises ConfigError for a row without one, msgspec.ValidationError for one that is none.
+    """
     match row:
         case {"text": str(text)}:
             return TextPrompt(text)
         case {"input_ids": list(ids)}:
-            return IdsPrompt(tuple(ids))
+            return IdsPrompt(msgspec.convert(ids, tuple[_TokenId, ...]))
         case {"messages": list(turns)}:
-            return ChatPrompt(tuple((role, content) for role, content in turns))
+            return ChatPrompt(msgspec.convert(turns, tuple[tuple[str, str], ...]))
     raise ConfigError("a row of a schedule needs text, input_ids or messages")

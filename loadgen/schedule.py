@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import xxhash
@@ -13,6 +14,10 @@ from radixgate.loadgen.prompts import SentPrompt, prompt_of_row
 
 # Times are kept to the microsecond, so that a schedule read back is the schedule written.
 _DIGITS = 6
+
+_Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +105,23 @@ def as_lines(schedule: Iterable[ScheduledRequest]) -> bytes:
 
 
 def from_lines(lines: bytes, where: str = "schedule") -> Schedule:
-    """The inverse of `as_lines`. Raises ConfigError with `where` and the line."""
-    schedule = []
+    """The inverse of `as_lines`; empty lines are passed over.
+
+    Raises ConfigError with `where` and the line that no server could be sent, or that has the
+    index of one before.
+    """
+    schedule: dict[int, ScheduledRequest] = {}
     for number, line in enumerate(lines.splitlines(), 1):
+        if not line.strip():
+            continue
         try:
-            schedule.append(_request_of(msgspec.json.decode(line, type=dict[str, object])))
-        except (msgspec.DecodeError, KeyError, ConfigError) as error:
+            request = _request_of(msgspec.json.decode(line, type=dict[str, object]))
+        except (msgspec.DecodeError, UnicodeDecodeError, ConfigError) as error:
             raise ConfigError(f"{where}:{number}: not a row of a schedule: {error}") from error
-    return tuple(schedule)
+        if request.index in schedule:
+            raise ConfigError(f"{where}:{number}: index {request.index} stands a second time")
+        schedule[request.index] = request
+    return tuple(schedule.values())
 
 
 def write_schedule(path: Path, schedule: Iterable[ScheduledRequest]) -> None:
@@ -122,16 +136,16 @@ def hash_of(schedule: Iterable[ScheduledRequest]) -> str:
 
 
 class _Row(msgspec.Struct):
-    index: int
-    t_intended_s: float
+    index: _Count
+    t_intended_s: _Seconds
     session: str
-    turn: int
+    turn: _Count
     group: str | None
-    think_s: float
-    prompt_tokens: int
-    output_tokens: int
-    step: int = 0
-    step_target: int | None = None
+    think_s: _Seconds
+    prompt_tokens: _Count
+    output_tokens: _AtLeastOne
+    step: _Count = 0
+    step_target: _AtLeastOne | None = None
 
 
 def _request_of(row: dict[str, object]) -> ScheduledRequest:

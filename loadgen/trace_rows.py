@@ -1,6 +1,7 @@
 """Traces in Mooncake's form as they are written: a line of JSON a request, lengths and no text."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,10 @@ def read_rows(path: Path, most: int | None = None) -> list[TraceRow]:
                 f"{path}:{number}: {row.input_length} prompt tokens and"
                 f" {row.output_length} of output are no request"
             )
+        if row.timestamp is not None and row.timestamp < 0:
+            raise ConfigError(f"{path}:{number}: timestamp {row.timestamp:g} is under 0")
+        if row.hash_ids and min(row.hash_ids) < 0:
+            raise ConfigError(f"{path}:{number}: hash id {min(row.hash_ids)} is under 0")
         rows.append(row)
     if not rows:
         raise ConfigError(f"{path} holds no requests")
@@ -78,5 +83,5 @@ def _lines(path: Path) -> Iterator[bytes]:
             zipped = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path) if zipped else path.open("rb") as file:
             yield from file
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error

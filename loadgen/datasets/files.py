@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -28,7 +29,7 @@ class _Message(msgspec.Struct):
 class _Row(msgspec.Struct):
     prompt: str | None = None
     messages: list[_Message] | None = None
-    output_len: int | None = None
+    output_len: Annotated[int, msgspec.Meta(ge=0)] | None = None  # 0: not told
 
 
 class _Said(msgspec.Struct):

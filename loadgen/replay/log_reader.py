@@ -1,6 +1,7 @@
 """A decision log, read back line by line."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ def read_log(path: Path, gaps: Gaps) -> Iterator[Line]:
                         gaps.missing += line.n - last[line.run] - 1
                         last[line.run] = line.n
                 yield line
-    except (OSError, EOFError) as exc:
+    except (OSError, EOFError, zlib.error) as exc:
         raise ConfigError(f"{path} cannot be read: {exc}") from exc
     if not last:
         raise ConfigError(f"{path} holds no decision, and {gaps.unreadable} lines that are none")

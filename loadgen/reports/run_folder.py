@@ -37,12 +37,15 @@ class RunInfo:
 
     @property
     def bench(self) -> BenchConfig:
-        """The settings of the run."""
-        told = dict(self.config["bench"])
-        told["request_rate"] = float(str(told["request_rate"]))
+        """The settings of the run. Raises ConfigError if they are none of a bench."""
         names = {field.name for field in fields(BenchConfig)}
-        known = {name: value for name, value in told.items() if name in names}
-        return msgspec.convert(known, BenchConfig)
+        try:
+            told = self.config["bench"]
+            known = {name: value for name, value in told.items() if name in names}
+            known["request_rate"] = float(str(told["request_rate"]))
+            return msgspec.convert(known, BenchConfig)
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"{RUN} has no settings of a bench: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,10 @@ class Trial:
             limits = SessionLimits(config.sessions, config.max_turns, config.think_cap)
             self._sessions = sessions_of(requests, limits, self._rng("sessions"))
         elif any(request.at_s < 0.0 for request in requests):
-            raise ConfigError(f"{config.trace}: some requests have neither timestamp nor session")
+            raise ConfigError(
+                f"{config.trace}: some requests have no timestamp; a closed loop has none at all,"
+                " and each request a session"
+            )
         else:
             self._requests = requests
         self._capacity = config.capacity

@@ -13,7 +13,7 @@ from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.reports.regenerate import write_reports
-from radixgate.loadgen.reports.run_folder import read_run, run_info, write_run
+from radixgate.loadgen.reports.run_folder import RunInfo, read_run, run_info, write_run
 from radixgate.loadgen.workload_config import WorkloadConfig
 from request_records import record
 
@@ -137,3 +137,9 @@ def test_a_run_that_only_failed_is_reported(tmp_path: Path) -> None:
     _, summary = write_reports(folder)
     assert summary.completed == 0
     assert "0 of 1 succeeded" in (folder / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("config", [{}, {"bench": {"request_rate": "often"}}])
+def test_settings_that_are_none_of_a_bench_are_no_run(config: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=r"^run\.json has no settings of a bench: "):
+        RunInfo("", config, (), {}, "").bench  # type: ignore[arg-type]  # noqa: B018

@@ -1,5 +1,6 @@
 """A schedule is the same bytes for the same seed, and is read back as it was written."""
 
+import json
 import os
 import subprocess
 import sys
@@ -98,6 +99,46 @@ def test_a_broken_row_is_named_by_its_line(line: bytes) -> None:
     good = as_lines(plan([PlannedPrompt(TextPrompt("a"), 1, 1)], [0.0]))
     with pytest.raises(ConfigError, match="play:2: not a row"):
         from_lines(good + line, "play")
+
+
+ROW = {
+    **{"index": 0, "t_intended_s": 0.0, "session": "a", "turn": 0, "group": None, "think_s": 0.0},
+    **{"prompt_tokens": 1, "output_tokens": 1, "text": "a"},
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"output_tokens": -3}, "output_tokens"),
+        ({"t_intended_s": -1.0}, "t_intended_s"),
+        ({"think_s": -1.0}, "think_s"),
+        ({"step": 0, "step_target": 0}, "step_target"),
+        ({"text": None, "input_ids": ["a"]}, "int"),
+        ({"text": None, "input_ids": [1.5]}, "int"),
+        ({"text": None, "input_ids": [-1]}, ">= 0"),
+        ({"text": None, "messages": [["user"]]}, "length 2"),
+        ({"text": None, "messages": [[1, 2]]}, "str"),
+    ],
+)
+def test_what_no_server_could_be_sent_is_refused_with_its_line(
+    wrong: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"play:1: not a row of a schedule: .*{complaint}"):
+        from_lines(json.dumps(ROW | wrong).encode(), "play")
+
+
+def test_an_index_stands_once_and_empty_lines_are_passed_over() -> None:
+    line = json.dumps(ROW).encode() + b"\n"
+    assert len(from_lines(b"\n" + line + b"  \n")) == 1
+    with pytest.raises(ConfigError, match="play:3: index 0 stands a second time"):
+        from_lines(line + b"\n" + line, "play")
+
+
+def test_a_schedule_without_requests_is_none(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(ConfigError, match="holds no requests"):
+        schedule_of(BenchConfig(schedule_from=str(tmp_path / "empty")))
 
 
 def test_times_and_prompts_must_be_as_many() -> None:

@@ -68,6 +68,8 @@ def test_sessions_and_pauses_are_known_by_both_their_names(tmp_path: Path) -> No
         pytest.param("{", "bad.jsonl:1: ", id="no-json"),
         pytest.param('{"input_length": 5}', "bad.jsonl:1: .*output_length", id="field-missing"),
         pytest.param(json.dumps({**ROW, "input_length": 0}), "no request", id="empty-prompt"),
+        pytest.param(json.dumps({**ROW, "timestamp": -5}), "timestamp -5 is", id="negative-time"),
+        pytest.param(json.dumps({**ROW, "hash_ids": [-1]}), "hash id -1 is", id="negative-id"),
         pytest.param("", "holds no requests", id="empty-file"),
     ],
 )
@@ -75,6 +77,13 @@ def test_bad_files_are_refused_with_the_line(tmp_path: Path, text: str, complain
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
     with pytest.raises(ConfigError, match=complaint):
+        read_trace(path, 512)
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gz"
+    path.write_bytes(gzip.compress(b"x")[:10] + b"\xff" * 20)
+    with pytest.raises(ConfigError, match=r"cannot be read: .*decompressing"):
         read_trace(path, 512)
 
 
