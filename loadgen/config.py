@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from radixgate.analysis.slo import slo_of
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_port
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ARRIVALS
 from radixgate.loadgen.server_url import check_url
@@ -167,6 +168,7 @@ class BenchConfig:
                 raise ConfigError(f"{_flag(name)} must not be negative: {getattr(self, name):g}")
         if self.base_url is not None:
             check_url("--base-url", self.base_url)
+        check_port("--port", self.port or 0)
         slo_of(self.goodput)
         if self.max_concurrency is not None and self.processes > self.max_concurrency:
             raise ConfigError(

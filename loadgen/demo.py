@@ -17,6 +17,7 @@ from radixgate.loadgen.demo_config import POLICIES, DemoConfig
 from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
+from radixgate.loadgen.output_places import check_file
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.schedule import hash_of
 from radixgate.up_config import UpConfig
@@ -28,8 +29,10 @@ def run_demo(config: DemoConfig) -> int:
     """Play one schedule under each policy on fresh processes, print and write both.
 
     The exit code is 1 if a request failed under either, 130 after Ctrl-C, else 0.
-    Raises ProcessFailed if a process does not come up, or if the time limit passes first.
+    Raises ConfigError if the figures could not be written, ProcessFailed if a process does not come
+    up, or if the time limit passes first.
     """
+    check_file("--output", config.output)
     try:
         summaries = asyncio.run(_within_limit(config))
     except KeyboardInterrupt:

@@ -1,5 +1,7 @@
 """What the command line answers to words it does not know."""
 
+from pathlib import Path
+
 import pytest
 
 from radixgate import log
@@ -45,6 +47,27 @@ def test_bad_settings_give_one_line_and_exit_code_2(
 ) -> None:
     assert main(argv) == 2
     assert capsys.readouterr().err == message + "\n"
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("radixgate.loadgen.report_command.run_report", interrupted)
+    assert main(["report", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "words", [["up", "--policy", "cach_aware"], ["compare", "--policies", "kv_cost", "cach_aware"]]
+)
+def test_a_policy_that_does_not_exist_is_said_before_workers_start(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert "did you mean 'cache_aware'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv", [["--help"], []], ids=["asked for", "no command"])

@@ -1,6 +1,7 @@
 """`radixgate compare`: play the same schedule under each arm, in turn and back."""
 
 import asyncio
+import random
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from radixgate.loadgen.reports.run_folder import run_info, write_run
 from radixgate.loadgen.reusable import with_reusable
 from radixgate.loadgen.schedule import Schedule, hash_of, write_schedule
 from radixgate.loadgen.workload_config import WorkloadConfig
+from radixgate.policies.registry import make_policy
 from radixgate.up_config import UpConfig
 
 _FOLDER = "out/compare"
@@ -42,6 +44,9 @@ def run_compare(
     raise_limit()
     if bench.base_url is not None:
         raise ConfigError("--base-url is one server; a comparison takes --policies or --urls")
+    for arm in compare.arms:
+        if arm.policy is not None:  # else found out when its turn comes, minutes later
+            make_policy(arm.policy, SystemClock(), random.Random(0))
     check_folder("--output-folder", bench.output_folder or _FOLDER)
     folder = Path(bench.output_folder or _FOLDER)
     schedule = schedule_of(bench, workload, shape)

@@ -43,6 +43,7 @@ from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
 from radixgate.worker.server_config import ServerConfig
 
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130  # as shells say it: 128 and SIGINT's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +283,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     log.set_up()
     try:
         return entry.run(load(entry.command, words[1:]))
-    except ConfigError as error:
-        print(f"radixgate {words[0]}: {error}", file=sys.stderr)
-        return EXIT_USAGE
     except RadixgateError as error:
         print(f"radixgate {words[0]}: {error}", file=sys.stderr)
-        return 1
+        return EXIT_USAGE if isinstance(error, ConfigError) else 1
+    except KeyboardInterrupt:  # where a command has nothing of its own to say to it
+        return EXIT_INTERRUPTED
 
 
 def _overview() -> str:

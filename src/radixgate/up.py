@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
 
+from radixgate.clock import SystemClock
 from radixgate.errors import ProcessFailed
 from radixgate.household import Household
+from radixgate.policies.registry import make_policy
 from radixgate.up_config import UpConfig
 
 _TO_TRY = """
@@ -26,7 +29,11 @@ Ctrl-C ends it: the gateway finishes what it has, then the workers stop. A secon
 
 
 def run_up(config: UpConfig) -> int:
-    """Serve until Ctrl-C or SIGTERM (then 0), or until nothing is left to serve (then 1)."""
+    """Serve until Ctrl-C or SIGTERM (then 0), or until nothing is left to serve (then 1).
+
+    Raises ConfigError for a policy that the gateway would refuse once the workers are up.
+    """
+    make_policy(config.policy, SystemClock(), random.Random(0))
     return asyncio.run(serve(Household(config, say=_say), _say))
 
 

@@ -85,6 +85,7 @@ def test_what_is_not_taken_is_refused_by_name_with_a_reason(flag: str) -> None:
     ("line", "problem"),
     [
         pytest.param("--request-rate 0", "--request-rate must be over 0", id="rate"),
+        pytest.param("--port 99999", "--port is 99999, it must be from 0", id="port"),
         pytest.param("--num-prompts 0", "--num-prompts must be at least 1", id="count"),
         pytest.param("--max-concurrency 0", "--max-concurrency must be at least", id="places"),
         pytest.param("--random-range-ratio 1.5", "from 0 to 1, not 1.5", id="ratio"),

@@ -12,6 +12,8 @@ from radixgate.loadgen.bench import run_bench
 from radixgate.loadgen.compare.config import CompareConfig
 from radixgate.loadgen.compare.run import run_compare
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.demo import run_demo
+from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.output_places import check_file, check_folder
 from radixgate.loadgen.workload_config import WorkloadConfig
 
@@ -37,6 +39,11 @@ def test_neither_does_a_comparison(tmp_path: Path) -> None:
             WorkloadConfig(),
             ArrivalConfig(),
         )
+
+
+def test_neither_does_a_demo(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^--output .* cannot be written: "):
+        run_demo(DemoConfig(output=str(tmp_path)))
 
 
 def test_a_trial_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
