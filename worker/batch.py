@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
+from radixgate.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class ForwardBatch:
@@ -50,11 +52,17 @@ class KvPool:
         """Zeroed memory for `slots` tokens: 2 * layers * slots * kv_heads * head_dim elements.
 
         torch.int8 gets scales beside it. `advise` is called with address and bytes of each piece
-        before it is touched.
+        before it is touched. Raises ConfigError if the device has not as much.
         """
 
         def zeros(*shape: int, dtype: torch.dtype) -> list[torch.Tensor]:
-            pieces = [torch.empty(shape, dtype=dtype, device=device) for _ in range(layers)]
+            try:
+                pieces = [torch.empty(shape, dtype=dtype, device=device) for _ in range(layers)]
+            except RuntimeError as exc:
+                raise ConfigError(
+                    f"a KV pool of {slots} tokens cannot be had on {device}:"
+                    f" {str(exc).partition(chr(10))[0]}; give --max-total-tokens less"
+                ) from exc
             for piece in pieces:
                 if advise is not None:
                     advise(piece.data_ptr(), piece.nbytes)

@@ -93,13 +93,13 @@ def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
     for by name and cannot be had.
     """
     device = config.device.partition(":")[0]
-    _check_device(config.device)
     backend = config.attention_backend
     if backend == "cpu" and device != "cpu":
         raise ConfigError(
             f"the attention backend cpu does not run on the device {config.device}",
             param="attention_backend",
         )
+    _check_device(config.device)
     native = None
     if backend == "cpu":
         native = load_native(cache_dir)
@@ -114,9 +114,10 @@ def choose_compute(config: EngineConfig, cache_dir: Path) -> Compute:
 
 
 def _check_device(device: str) -> None:
-    """Raises ConfigError where torch has no such device, or this machine none."""
+    """Raises ConfigError where torch has no such device, this machine none, or it holds no numbers
+    (`meta`)."""
     try:
-        torch.empty(0, device=device)
+        torch.zeros(1, device=device).item()
     # Without CUDA in the build torch fails an assertion of its own.
     except (RuntimeError, AssertionError, ImportError) as exc:
         why = str(exc).partition("\n")[0]

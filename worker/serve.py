@@ -155,7 +155,7 @@ class _Worker:
         await runner.setup()
         host, port = self._server.host, self._server.port
         site = web.TCPSite(runner, host, port, ssl_context=self._server.for_http())
-        await _start(site, port)
+        await _start(site, host, port)
         return runner
 
     async def _serve_grpc(
@@ -228,11 +228,11 @@ class _Worker:
         )
 
 
-async def _start(site: web.TCPSite, port: int) -> None:
+async def _start(site: web.TCPSite, host: str, port: int) -> None:
     try:
         await site.start()
     except OSError as exc:
-        raise ConfigError(f"--port {port} cannot be used: {exc.strerror}") from exc
+        raise ConfigError(f"--port {port} cannot be used at {host}: {exc.strerror}") from exc
 
 
 def _ports(runner: web.AppRunner) -> Sequence[int]:

@@ -66,7 +66,7 @@ def test_the_kernels_are_for_the_processor(tmp_path: Path) -> None:
         choose_compute(config, tmp_path)
 
 
-@pytest.mark.parametrize("device", ["nowhere", "cuda:99"])
+@pytest.mark.parametrize("device", ["nowhere", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str) -> None:
     with pytest.raises(ConfigError, match=f"device '{device}' cannot be used: ") as refused:
         choose_compute(replace(CONFIG, device=device), tmp_path)

@@ -5,6 +5,7 @@ import ctypes
 import pytest
 import torch
 
+from radixgate.errors import ConfigError
 from radixgate.worker.batch import KvPool
 
 
@@ -20,3 +21,8 @@ def test_every_piece_is_advised_of_before_it_is_zeroed(dtype: torch.dtype) -> No
     pieces = [*pool.keys, *pool.values, *pool.key_scales, *pool.value_scales]
     assert advised == {piece.data_ptr(): piece.nbytes for piece in pieces}
     assert not any(piece.any() for piece in pieces)
+
+
+def test_more_memory_than_there_is_is_refused_with_the_tokens() -> None:
+    with pytest.raises(ConfigError, match=f"a KV pool of {2**50} tokens cannot be had on cpu: "):
+        KvPool.allocate(layers=1, slots=2**50, kv_heads=1, head_dim=8)
