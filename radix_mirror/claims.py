@@ -256,11 +256,7 @@ class TimedClaims:
         self._claims.release(heapq.heappop(self._heap)[2])
         return True
 
-    def expire(self, now: float) -> bool:
-        """Release what is due; whether that changed anything. O(1) if nothing is due."""
-        changed = False
+    def expire(self, now: float) -> None:
+        """Release what is due. O(1) if nothing is."""
         while self._heap and self._heap[0][0] <= now:
-            claim = heapq.heappop(self._heap)[2]
-            changed = changed or bool(claim.runs)
-            self._claims.release(claim)
-        return changed
+            self._claims.release(heapq.heappop(self._heap)[2])

@@ -190,8 +190,8 @@ class RadixMirror:
         if worker is None:
             return None
         now = self._clock.now()
-        if now >= self._due and self._expire(now):
-            held = 0  # some of it may have been a claim that is over
+        if now >= self._due:
+            self._expire(now)
         if not worker.reports_kv:
             visit = self._approximate.touch(worker.bit, ids, now)
             self._due = min(self._due, self._approximate.next_expiry)
@@ -281,19 +281,19 @@ class RadixMirror:
             assert len(self._believed.holding(worker.bit)) == self._approximate.count(worker.bit)
         assert bits == self._all
 
-    def _expire(self, now: float) -> bool:
-        """What is due leaves; whether a claim was among it."""
-        changed = self._deadlines.expire(now)
+    def _expire(self, now: float) -> None:
+        """What is due leaves."""
+        self._deadlines.expire(now)
         self._approximate.expire(now)
         self._due = min(self._deadlines.soonest, self._approximate.next_expiry)
-        return changed
 
     def _tables(self) -> list[Lookup]:
         """Where a block may be held; an empty table is not asked. The device comes first."""
         return [self._device.lookup, *compress(self._others, self._entries)]
 
     def _claim(self, worker: _Worker, ids: Sequence[int], held: int) -> Claim:
-        """What it holds is stored on its device if the last look has found nothing elsewhere."""
+        """What it holds is stored on its device if the last look has found nothing elsewhere; so a
+        claim that is over since then is not taken for it."""
         looked, leaning = self._looked
         start = 0 if leaning & worker.bit or looked is not ids else held
         missing = self._pieces.missing(worker.bit, self._device, ids, start)
