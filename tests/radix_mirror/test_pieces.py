@@ -143,6 +143,20 @@ def test_many_prompts_that_part_in_one_piece_are_found_anew() -> None:
     assert 200 * SIZE < len(bench.pieces) < 300 * SIZE
 
 
+def test_a_piece_that_outlived_the_one_before_it_is_looked_at_again() -> None:
+    bench = Bench()
+    paths = [(1, 1_000 + n, 2_000 + n, 3_000 + n) for n in range(65)]
+    for path in paths:
+        bench.first.add(A, path)
+        bench.depths(path)
+    # The last of so many that part in their first piece made the others' first ones leave.
+    assert len(bench.pieces) == 65 * SIZE + SIZE
+    bench.first.drop(A, [2_000])
+    assert [bench.depths(paths[0]) for _ in range(4)] == [[2, 0]] * 4
+    bench.first.add(A, [2_000])
+    assert [bench.depths(paths[0]) for _ in range(4)] == [[4, 0]] * 4
+
+
 @given(
     changes=st.lists(
         st.tuples(
