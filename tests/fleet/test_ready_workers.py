@@ -13,7 +13,7 @@ from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.ready_workers import ReadyWorkers, picker
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
-from radixgate.radix_mirror.mirror import MirrorConfig
+from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
 
 def records(*names: str) -> list[WorkerRecord]:
@@ -143,12 +143,17 @@ def test_columns_without_charge_stay_as_they_were_made() -> None:
     told.ready.check()
 
 
-def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew() -> None:
+def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     told = Told()
     for record in told.ready.records:
         record.enter_mirror()
     assert told.ready.picked([7, 8, 9]) == (7, 8)
     mirror = told.ready.mirrors[0].mirror
+    with monkeypatch.context() as nobody_asks:
+        nobody_asks.setattr(RadixMirror, "place", None)
+        assert told.ready.picked([7, 8, 9]) == (7, 8)
     mirror.remove_worker("a")
     for record in told.ready.records[::-1]:
         record.enter_mirror()
