@@ -30,7 +30,7 @@ class Forecast:
         is unknown and there was news since the last such question."""
         report = record.fresh_report(self._clock.now())
         queued = max(
-            record.uncached_tokens_in_flight, report.queued_uncached_tokens if report else 0
+            record.counts.uncached[record.place], report.queued_uncached_tokens if report else 0
         )
         model = record.identity.model
         speed = record.speed.tokens_per_s or self._usual.get(model) or self._usual_speed(model)

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import repeat
-from operator import mul
 from typing import Literal, NamedTuple
 
 from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN, bytes_in_blocks
@@ -45,7 +43,7 @@ class MirrorKey(NamedTuple):
             most = max(0, prompt_tokens - 1) // size
             if most < blocks and max(depths, default=0) > most:
                 depths = [min(depth, most) for depth in depths]
-            return list(map(mul, depths, repeat(size)))
+            return [depth * size for depth in depths]
         worth = prompt_tokens / bytes_in_blocks(blocks)
         most = max(0, prompt_tokens - 1)
         return [min(int(bytes_in_blocks(depth) * worth), most) for depth in depths]

@@ -113,17 +113,22 @@ class Terms(msgspec.Struct, frozen=True):
                 costs[at] += self.pressure_s.get(index, 0.0)
         return costs
 
-    def contenders(self, most_cached: int) -> Sequence[int]:
-        """All that may be among the cheapest: who has so little cached that what is left costs
-        more, were it idle and fast, is none. O(candidates), a tenth of what their costs take."""
+    def contenders(self, most_cached: int) -> tuple[Sequence[int], list[float]]:
+        """All that may be among the cheapest, and their costs: who has so little cached that what
+        is left costs more, were it idle and fast, is none. O(candidates), mostly a fifth of what
+        all costs take."""
+        warmest = self.cached.index(most_cached)
+        known = self.costs((warmest,))
+        own = equal_to(known[0]) * self.fastest / min(self.weights.values()) * _ROUNDING
         everyone = range(len(self.cached))
-        (known,) = self.costs((self.cached.index(most_cached),))
-        own = equal_to(known) * self.fastest / min(self.weights.values()) * _ROUNDING
         if own >= self.prompt_tokens:
-            return everyone
-        least = self.prompt_tokens - own
+            return everyone, self.costs(everyone)
+        least = math.ceil(self.prompt_tokens - own)  # whole numbers compare twice as fast
         some = [index for index, tokens in enumerate(self.cached) if tokens >= least]
-        return some if 2 * len(some) < len(everyone) else everyone
+        if len(some) == 1:
+            return some, known
+        among = some if 2 * len(some) < len(everyone) else everyone
+        return among, self.costs(among)
 
 
 def equal_to(cost: float) -> float:
@@ -156,7 +161,8 @@ class KvCost:
             raise NoWorkerAvailable("no worker can be chosen")
         cached = candidates.read_cached_tokens()
         most = max(cached)
-        terms = self._terms(request.prompt_tokens, candidates, cached, most)
+        queued = queued_tokens(candidates)
+        terms = self._terms(request.prompt_tokens, candidates, cached, most, queued)
         everyone = range(len(ids))
         among: Sequence[int] = everyone
         late = False
@@ -165,10 +171,10 @@ class KvCost:
                 terms.costs(everyone), request.prompt_tokens, candidates, cached, terms.speeds
             )
             costs, late = weighed.costs, weighed.late
+        elif len(ids) > _MANY:
+            among, costs = terms.contenders(min(most, request.prompt_tokens - 1))
         else:
-            if len(ids) > _MANY:
-                among = terms.contenders(min(most, request.prompt_tokens - 1))
-            costs = terms.costs(among)
+            costs = terms.costs(everyone)
         least = min(costs)
         index, branch = None, "home"
         if request.session and (home := self._home_of(request.session, ids)) is not None:
@@ -178,7 +184,7 @@ class KvCost:
         if index is None:
             limit = equal_to(least)
             equals = [at for at, cost in zip(among, costs, strict=True) if cost <= limit]
-            index, branch = self._cheapest(candidates, cached, equals, most)
+            index, branch = self._cheapest(candidates, cached, equals, most, queued)
         if late:
             branch = "late"
         if request.session:
@@ -188,14 +194,18 @@ class KvCost:
         return Choice(index, branch, lambda: terms.costs(everyone))
 
     def _terms(
-        self, prompt_tokens: int, candidates: Candidates, cached: Sequence[int], most: int
+        self,
+        prompt_tokens: int,
+        candidates: Candidates,
+        cached: Sequence[int],
+        most: int,
+        waiting: Sequence[float],
     ) -> Terms:
         """`most`: the largest of `cached`."""
         requests = requests_there(candidates)
         weights, crowded = self._weights(set(requests), sum(requests) / len(requests))
         if most >= prompt_tokens:
             cached = [min(tokens, prompt_tokens - 1) for tokens in cached]
-        waiting: Sequence[float] = queued_tokens(candidates)
         if crowded:
             waiting = [
                 tokens + crowded.get(count, 0.0)
@@ -224,7 +234,12 @@ class KvCost:
         return weights, crowded
 
     def _cheapest(
-        self, candidates: Candidates, cached: Sequence[int], equals: Sequence[int], most: int
+        self,
+        candidates: Candidates,
+        cached: Sequence[int],
+        equals: Sequence[int],
+        most: int,
+        queued: Sequence[int],
     ) -> tuple[int, str]:
         """Of the cheapest candidates one; `most`: the largest of `cached`."""
         best = equals[0] if len(equals) == 1 else max(equals, key=cached.__getitem__)
@@ -234,7 +249,6 @@ class KvCost:
         if is_scarce(candidates, cached, best, most):
             # As if nobody had it: the least busy computes it once more, and then holds it too.
             branch = "spread"
-            queued = queued_tokens(candidates)
             fewest = min(queued)
             if queued.count(fewest) == len(queued):
                 return self._least_busy(candidates, range(len(queued))), branch

@@ -42,12 +42,11 @@ def terms(
     ],
 )
 def test_who_may_be_among_the_cheapest(of: Terms, contenders: Sequence[int]) -> None:
-    found = of.contenders(max(of.cached))
+    found, costs = of.contenders(max(of.cached))
     assert list(found) == list(contenders)
-    least = min(of.costs(found))
-    everyone = of.costs(range(WORKERS))
+    least, everyone = min(costs), of.costs(range(WORKERS))
     assert least == min(everyone)
-    assert [everyone[at] for at in found] == of.costs(found)
+    assert [everyone[at] for at in found] == costs
     cheap = [at for at, cost in enumerate(everyone) if cost <= equal_to(least)]
     assert set(cheap) <= set(found)
 
