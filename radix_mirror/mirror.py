@@ -9,9 +9,10 @@ from radixgate.clock import Clock
 from radixgate.proto.kv_events import KvEvent, Tier
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.approximate import ApproximateBlocks
+from radixgate.radix_mirror.balance import Balance
 from radixgate.radix_mirror.block_masks import BlockMasks
-from radixgate.radix_mirror.budget import APPROXIMATE_BYTES, MirrorWeight
-from radixgate.radix_mirror.claims import Claim, Claims, TimedClaims
+from radixgate.radix_mirror.budget import MirrorWeight
+from radixgate.radix_mirror.claims import Claims, TimedClaims
 from radixgate.radix_mirror.mirror_config import MirrorConfig
 from radixgate.radix_mirror.pieces import PIECE_BLOCKS, Pieces
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
@@ -62,12 +63,17 @@ class RadixMirror:
         self._entries = [table.entries for table in elsewhere]
         self._stored = [table.entries for table in tables]
         self._told = [*self._stored, self._claims.entries]  # all empty: nothing reported or claimed
-        # Counted for the budget whenever something comes.
-        self._counted = self._claims.entries, self._deadlines.entries, self._pieces.entries
         self._due = math.inf  # before that nothing has to leave
         # The last prompt looked for, and who holds some of it otherwise than stored on its device.
         self._looked: tuple[Sequence[int], int] = ((), 0)
-        self._budget_bytes = config.mirror_budget_bytes
+        self._balance = Balance(
+            self._stored,
+            self._claims,
+            self._deadlines,
+            self._pieces,
+            self._approximate,
+            config.mirror_budget_bytes,
+        )
 
     def __len__(self) -> int:
         """Entries: blocks per table; one both stored and expected counts in each."""
@@ -124,6 +130,7 @@ class RadixMirror:
         depths = [0] * self._all.bit_length()
         if any(self._told):
             leaning = self._pieces.fill(depths, self._tables(), self._all, ids)
+            self._balance.walked(len(ids), len(depths))
         else:
             leaning = self._all
             fill_without_holes(depths, self._believed.lookup, self._all, ids)
@@ -156,7 +163,7 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         if worker is not None:
             self._reported.apply(worker.reports, epoch, events)
-            self._keep_to_budget()
+            self._balance.keep()
 
     def complete(self, worker_id: str, epoch: int) -> None:
         """A whole snapshot of this epoch has been applied."""
@@ -196,12 +203,17 @@ class RadixMirror:
             visit = self._approximate.touch(worker.bit, ids, now)
             self._due = min(self._due, self._approximate.next_expiry)
             if visit.known < len(ids):
-                self._keep_to_budget()
+                self._balance.sent(len(ids))
             return Placement(worker_id, Visiting(self._approximate, visit))
-        claim = self._claim(worker, ids, held)
+        # What it holds is stored on its device if the last look has found nothing elsewhere: a
+        # claim that is over since then is not taken for it.
+        looked, leaning = self._looked
+        start = 0 if leaning & worker.bit or looked is not ids else held
+        missing = self._pieces.missing(worker.bit, self._device, ids, start)
+        claim = self._claims.make(worker.bit, missing, ids, start)
         self._deadlines.set(claim, now + keep_s)
         self._due = min(self._due, now + keep_s)
-        self._keep_to_budget()
+        self._balance.sent(len(missing))
         return Placement(worker_id, Claimed(self._claims, claim))
 
     def withdraw(self, placement: Placement) -> None:
@@ -251,26 +263,14 @@ class RadixMirror:
 
     def weight(self) -> MirrorWeight:
         """What it holds, and how many bytes that takes. O(1)."""
-        reported, believed = sum(map(len, self._stored)), self._approximate.total
-        claimed, claims, remembered = map(len, self._counted)
-        paths = self._pieces.paths.bytes
-        return MirrorWeight(reported, claimed, claims, believed, remembered, paths)
-
-    def _keep_to_budget(self) -> None:
-        """Earlier walks leave first, then the oldest beliefs and the nearest deadlines."""
-        if self.weight().bytes <= self._budget_bytes:
-            return
-        self._pieces.clear()
-        over = max(0, self.weight().bytes - self._budget_bytes)
-        self._approximate.shrink(-(-over // APPROXIMATE_BYTES))
-        while self.weight().bytes > self._budget_bytes and self._deadlines.release_soonest():
-            pass
+        return self._balance.weight()
 
     def check(self) -> None:
         """Assert that what is kept twice agrees. O(workers x blocks)."""
         for table in (*self._reported.tables, self._believed):
             table.check(self._all)
         self._pieces.check(self._tables(), self._all)
+        self._balance.check()
         self._claims.check()
         self._approximate.check()
         bits = 0
@@ -290,11 +290,3 @@ class RadixMirror:
     def _tables(self) -> list[Lookup]:
         """Where a block may be held; an empty table is not asked. The device comes first."""
         return [self._device.lookup, *compress(self._others, self._entries)]
-
-    def _claim(self, worker: _Worker, ids: Sequence[int], held: int) -> Claim:
-        """What it holds is stored on its device if the last look has found nothing elsewhere; so a
-        claim that is over since then is not taken for it."""
-        looked, leaning = self._looked
-        start = 0 if leaning & worker.bit or looked is not ids else held
-        missing = self._pieces.missing(worker.bit, self._device, ids, start)
-        return self._claims.make(worker.bit, missing, ids, start)

@@ -57,7 +57,7 @@ class Pieces:
         """
         size, known = self._size, self._pieces
         if len(ids) < _SHORT * size:
-            return fill(depths, tables, alive, ids)
+            return enter_all(depths, fall_offs(tables, alive, ids, 0), len(ids))
         self.paths.begin()
         leaning = 0
         pieces: list[Piece] = []
