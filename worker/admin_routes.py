@@ -8,6 +8,7 @@ from aiohttp import web
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.generated import worker_pb2 as pb
+from radixgate.worker.arriving import Arrivals
 from radixgate.worker.engine import Engine, EngineStats
 from radixgate.worker.metrics import WorkerMetrics
 from radixgate.worker.request_body import BodyPace, read_body
@@ -25,8 +26,11 @@ class AdminRoutes:
         metrics: WorkerMetrics | None,
         settings: Mapping[str, object],
         serving: Callable[[], bool],
+        arrivals: Arrivals,
     ) -> None:
-        """`metrics` None: /metrics is not served. `settings` are shown by /get_server_info."""
+        """`metrics` None: /metrics is not served. `settings` are shown by /get_server_info.
+        `arrivals`: those who are aborted beside the engine's requests."""
+        self._arrivals = arrivals
         self._engine = engine
         self._info = info
         self._metrics = metrics
@@ -149,12 +153,15 @@ class AdminRoutes:
     async def _abort(self, http: web.Request) -> web.Response:
         body = Fields(decode_object(await read_body(http, BodyPace())))
         if body.flag("abort_all"):
-            return web.json_response({"aborted": self._engine.abort_all()})
+            aborted = self._arrivals.abort_all() + self._engine.abort_all()
+            return web.json_response({"aborted": aborted})
         rid = body.text("rid")
         if not rid:
             raise RequestError("give rid, or abort_all: true", param="rid")
         prefix = body.flag("prefix") or False
-        return web.json_response({"aborted": self._engine.abort_rid(rid, prefix=prefix)})
+        aborted = self._arrivals.abort_rid(rid, prefix=prefix)
+        aborted += self._engine.abort_rid(rid, prefix=prefix)
+        return web.json_response({"aborted": aborted})
 
     async def _show_metrics(self, http: web.Request) -> web.Response:
         assert self._metrics is not None

@@ -53,7 +53,8 @@ class Answer:
             )
         )
         self._credit = STREAM_CREDIT if request.stream else WHOLE_CREDIT
-        self._open = len(asked.prompts) * (request.sampling.n or 1)
+        self._handles = len(asked.prompts)
+        self._open = self._handles * (request.sampling.n or 1)
         # Bounded by the credit: the engine emits nothing beyond it.
         self._batches: list[pb.StepBatch] = []
         self._wake = asyncio.Event()
@@ -87,6 +88,11 @@ class Answer:
                 if tokens and self._credit == STREAM_CREDIT:
                     self._engine.add_credit(self, handle, tokens)
         yield self._renderer.end()
+
+    def abort(self) -> None:
+        """End it with reason ABORT; what has come so far is the answer."""
+        for handle in range(self._handles):
+            self._engine.abort(self, handle)
 
     def close(self) -> None:
         self._engine.detach(self)

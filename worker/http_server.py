@@ -18,6 +18,7 @@ from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.answer import Answer, Asked
+from radixgate.worker.arriving import Arrivals
 from radixgate.worker.engine import Engine
 from radixgate.worker.request_body import BodyPace, read_body
 
@@ -34,12 +35,15 @@ class GenerationRoutes:
         info: pb.WorkerInfo,
         wall_clock: Callable[[], float],
         serving: Callable[[], bool],
+        arrivals: Arrivals,
         *,
         report_cached: bool = True,
     ) -> None:
-        """`serving` False: the worker drains, and takes no new prompts. `report_cached`: OpenAI's
-        usage says how many prompt tokens were cached."""
+        """`serving` False: the worker drains, and takes no new prompts. `arrivals`: where requests
+        are found that the engine has not got yet. `report_cached`: OpenAI's usage says how many
+        prompt tokens were cached."""
         self._serving = serving
+        self._arrivals = arrivals
         self._report_cached = report_cached
         self._engine = engine
         self._encoder = encoder
@@ -62,23 +66,31 @@ class GenerationRoutes:
             if request.model is not None and request.model != served:
                 raise UnknownModel(request.model, (served,))
             request_id = http.headers.get("x-request-id") or uuid.uuid4().hex
-            prompts = await self._encode(request)
-            asked = Asked(
-                request,
-                prompts,
-                request_id,
-                served,
-                int(self._wall_clock()),
-                self._encoder.tokenizer.shown_bytes,
-                self._report_cached,
-            )
-            answer = Answer(self._engine, asked)
+            answer = await self._begun(request, request_id)
             try:
                 return await self._send(http, answer, request_id)
             finally:
                 answer.close()
 
         return handle
+
+    async def _begun(self, request: GenerationRequest, request_id: str) -> Answer:
+        """Tokenized, and with the engine."""
+        with self._arrivals.of(request.rids) as arriving:
+            prompts = await self._encode(request)
+            asked = Asked(
+                request,
+                prompts,
+                request_id,
+                self._info.model,
+                int(self._wall_clock()),
+                self._encoder.tokenizer.shown_bytes,
+                self._report_cached,
+            )
+            answer = Answer(self._engine, asked)
+        if arriving.aborted:
+            answer.abort()
+        return answer
 
     async def _encode(self, request: GenerationRequest) -> Sequence["array[int]"]:
         def encode() -> list["array[int]"]:

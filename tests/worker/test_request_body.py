@@ -22,7 +22,8 @@ async def served(pace: BodyPace, most_bytes: int = 100) -> AsyncIterator[int]:
 
     app = web.Application(middlewares=[errors_as_json], client_max_size=most_bytes)
     app.router.add_post("/echo", echo)
-    runner = web.AppRunner(app, access_log=None)
+    # What of a refused body still comes is waited for so long.
+    runner = web.AppRunner(app, access_log=None, lingering_time=0.01)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     yield runner.addresses[0][1]
