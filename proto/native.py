@@ -102,7 +102,7 @@ def _count(fields: Fields, name: str) -> int:
 
 def _rids(fields: Fields, prompts: int) -> Sequence[str]:
     rids = fields.strings("rid")
-    if rids is None:
+    if rids is None or rids == [""]:  # which names nobody
         return ()
     if len(rids) != prompts:
         raise RequestError(f"{len(rids)} rids for {prompts} prompts", param="rid")

@@ -114,7 +114,7 @@ def _request(
     options = fields.inner("stream_options")
     usage = options.flag("include_usage") or False
     always = options.flag("continuous_usage_stats") or False
-    rid = fields.text("rid")
+    rid = fields.text("rid") or None
     if rid is not None and len(prompts) > 1:
         raise RequestError(f"rid names one request; there are {len(prompts)} prompts", param="rid")
     renderer = openai_answer.renderer(

@@ -44,8 +44,11 @@ OPENAI: Mapping[str, str] = dict.fromkeys(
 )
 CHAT: Mapping[str, str] = {
     **OPENAI,
+    "add_special_tokens": "is not supported: the chat template writes its own",
     "audio": "is not supported: only text is",
+    "chat_template": "is not supported: the model's own is used",
     "continue_final_message": "is not supported yet: every answer is a message of its own",
+    "documents": "is not supported yet: write them into a message",
     "echo": "is not supported: only /v1/completions has it",
     "functions": "is not supported: give tools",
 }
@@ -58,7 +61,10 @@ NATIVE: Mapping[str, str] = dict.fromkeys(
         "custom_logit_processor",
         "session_params",
         "lora_path",
+        "max_thinking_tokens",
+        "return_entropy",
         "return_hidden_states",
+        "return_prompt_token_ids",
         "return_routed_experts",
     ),
     _NOT_YET,

@@ -9,6 +9,7 @@ from items import item
 from radixgate.errors import RequestError
 from radixgate.proto.generation import AnswerContext
 from radixgate.proto.native import parse_generate
+from radixgate.proto.openai import parse_chat
 from radixgate.proto.sse import SseScanner
 
 CONTEXT = AnswerContext("r1", "toy", 0, lambda token: bytes([token]), rids=("mine",))
@@ -51,6 +52,9 @@ def test_zero_new_tokens_score_a_prompt() -> None:
         ({"text": ["a", "b"], "rid": "r"}, "rid"),
         ({"text": ["a", "b"], "rid": ["r", "r"]}, "rid"),
         ({"text": "a", "image_data": "x"}, "image_data"),
+        ({"text": "a", "return_prompt_token_ids": True}, "return_prompt_token_ids"),
+        ({"text": "a", "return_entropy": True}, "return_entropy"),
+        ({"text": "a", "max_thinking_tokens": 9}, "max_thinking_tokens"),
         ({"text": ["a", "b"], "lora_path": [None, "x"]}, "lora_path"),
         ({"text": "a", "sampling_params": {"stop_regex": "a"}}, "sampling_params.stop_regex"),
     ],
@@ -126,3 +130,8 @@ def test_a_stop_says_what_it_matched(matched: dict[str, Any], shown: object) -> 
         "type": "stop",
         "matched": shown,
     }
+
+
+def test_an_empty_rid_names_nobody() -> None:
+    assert parse_generate({"text": "a", "rid": ""}).rids == ()
+    assert parse_chat({"messages": [{"role": "user", "content": "a"}], "rid": ""}).rids == ()
