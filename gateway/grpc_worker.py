@@ -112,6 +112,8 @@ class GrpcWorker:
             await self._learn(info)
         except grpc.aio.AioRpcError as exc:
             raise self._failure(exc) from exc
+        if self._info is not None and self._info.instance_id != info.instance_id:
+            self._pings.start_over()
         self._info = info
         return WorkerIdentity(
             id=self._address.id,

@@ -2,9 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 FIRST_WORD_S = 2.0  # from the connection to the worker's settings
+
+
+# gRPC's servers take pings of a connection without traffic so far apart, if nobody set another.
+MOST_AFTER_S = 300.0
 
 
 @dataclass(slots=True)
@@ -13,10 +17,21 @@ class Pings:
 
     after_s: float = 10.0
     within_s: float = 5.0
+    _first_after_s: float = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._first_after_s = self.after_s
 
     def be_rarer(self) -> None:
-        """The worker finds them too many: it is no worker of ours, or an old one."""
-        self.after_s *= 2
+        """The worker finds them too many: it is no worker of ours, or an old one.
+
+        It is not tried whether it still does, as it ends all that runs there when it does.
+        """
+        self.after_s = min(2 * self.after_s, max(MOST_AFTER_S, self._first_after_s))
+
+    def start_over(self) -> None:
+        """Another process answers there, which has found nothing too many."""
+        self.after_s = self._first_after_s
 
 
 class Silence:

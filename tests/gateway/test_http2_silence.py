@@ -53,6 +53,17 @@ async def test_who_finds_pings_too_many_gets_fewer_from_then_on() -> None:
     assert pings.after_s == 20.0
 
 
+def test_pings_get_no_rarer_than_servers_take_them_and_start_over() -> None:
+    pings = Pings()
+    asked_after = []
+    for _ in range(7):
+        pings.be_rarer()
+        asked_after.append(pings.after_s)
+    assert asked_after == [20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0]
+    pings.start_over()
+    assert pings == Pings(after_s=10.0, within_s=5.0)
+
+
 async def test_who_never_speaks_http2_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2_silence, "FIRST_WORD_S", 0.02)
     async with opened(settled=False) as one:
