@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN, bytes_in_blocks
+from radixgate.proto.blocks import (
+    BYTE_BLOCK,
+    BYTES_A_TOKEN,
+    blocks_in_bytes,
+    bytes_in_blocks,
+)
 
 # A mirror that believes too much costs little, one that believes too little costs hits.
 _GENEROSITY = 2
@@ -52,7 +57,8 @@ class MirrorKey(NamedTuple):
         """How many of a prompt's `blocks` blocks so many cached tokens cover."""
         if self.unit == "tokens":
             return min(blocks, cached_tokens // self.block_size)
-        return min(blocks, blocks * cached_tokens // max(1, prompt_tokens))
+        covered = bytes_in_blocks(blocks) * cached_tokens // max(1, prompt_tokens)
+        return min(blocks, blocks_in_bytes(covered))
 
     def capacity_blocks(self, capacity_tokens: int | None) -> int | None:
         """The blocks that a pool of so many tokens may hold, generously; None: it is unknown."""

@@ -3,6 +3,7 @@
 import pytest
 
 from radixgate.fleet.identity import MirrorKey
+from radixgate.proto.blocks import BYTES_A_TOKEN, bytes_in_blocks
 
 TOKENS = MirrorKey("m", "tokens", 16)
 BYTES = MirrorKey("m", "bytes", 0)
@@ -55,6 +56,14 @@ def test_a_byte_prompt_without_blocks_is_cold() -> None:
 )
 def test_cached_tokens_cover_blocks(key: MirrorKey, cached: int, depth: int) -> None:
     assert key.depth_of(cached, 6, 100) == depth
+
+
+@pytest.mark.parametrize("blocks", [10, 64, 65, 146, 250])
+def test_what_a_depth_is_worth_covers_that_depth_where_blocks_are_larger_too(blocks: int) -> None:
+    prompt = bytes_in_blocks(blocks) // BYTES_A_TOKEN
+    for depth in range(blocks):
+        (cached,) = BYTES.cached_tokens([depth], blocks, prompt)
+        assert BYTES.depth_of(cached, blocks, prompt) == depth
 
 
 def test_capacities_are_generous() -> None:
