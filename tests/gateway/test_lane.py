@@ -9,6 +9,7 @@ import pytest
 
 from attached_gateway import attached_gateway
 from attached_worker import AttachedWorker
+from clocks import FakeClock
 from items import item
 from radixgate.gateway.answer_progress import STREAM_CREDIT
 from radixgate.gateway.lane import NOTED_TOKENS, ChunkLane
@@ -97,8 +98,9 @@ async def test_an_item_of_another_kind_comes_in_its_place_and_the_rest_flows_on(
 async def test_credit_goes_back_for_what_has_flowed() -> None:
     async with attached_gateway() as (gateway, worker), asked(gateway, worker) as (_, submit):
         await worker.send(item(" zero", ids=[1], counts=(3, 0, 1), handle=submit.handle))
-        for _ in range(STREAM_CREDIT // 2 + NOTED_TOKENS):
-            await worker.send(item(" on", ids=[1], handle=submit.handle), columns=True)
+        step = [item(" on", ids=[1], handle=submit.handle)] * NOTED_TOKENS
+        for _ in range(STREAM_CREDIT // 2 // NOTED_TOKENS + 1):
+            await worker.send(*step, columns=True)
         credits = (await worker.next_command()).credits
     # All of it but what the last NOTED_TOKENS may hold back.
     assert list(credits.handles) == [submit.handle]
@@ -118,19 +120,29 @@ async def test_a_client_that_leaves_is_written_to_no_more() -> None:
         assert gateway.in_flight() == 0
 
 
-@pytest.mark.slow
 async def test_silence_counts_from_the_last_event_that_went_by_it() -> None:
+    clock, patience = FakeClock(), 40.0
     async with (
-        attached_gateway(stream_idle_timeout_secs=0.4, retry_max_retries=0) as (gateway, worker),
+        attached_gateway(clock=clock, stream_idle_timeout_secs=patience, retry_max_retries=0) as (
+            gateway,
+            worker,
+        ),
         asked(gateway, worker) as (client, submit),
     ):
+        sweep = gateway.gateway.headquarters.path.deadlines.sweep
         await worker.send(item(" zero", ids=[1], counts=(3, 0, 1), handle=submit.handle))
         for _ in range(12):
-            await asyncio.sleep(0.1)
+            clock.advance(30.0)
+            sweep()
             await worker.send(item(" on", ids=[1], handle=submit.handle), columns=True)
+        clock.advance(39.0)
+        sweep()
+        assert worker.stream.in_flight == 1
+        clock.advance(1.0)
+        sweep()
         answer = await client.answer()
         assert sum(b'" on"' in event for event in answer.events) == 12
-        assert b"w0 sent nothing for 0.4 s" in answer.events[-2]
+        assert b"w0 sent nothing for 40 s" in answer.events[-2]
         assert answer.events[-1] == b"[DONE]"
 
 

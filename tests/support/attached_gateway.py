@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from attached_worker import AttachedWorker
-from radixgate.clock import SystemClock
+from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.grpc_client import GrpcWorkerClient
@@ -19,10 +19,16 @@ from small_gateway import SmallGateway, small_gateway
 
 @asynccontextmanager
 async def attached_gateway(
-    worker_id: str = "w0", rules: GatewayRules = NO_RULES, **knobs: object
+    worker_id: str = "w0",
+    rules: GatewayRules = NO_RULES,
+    clock: Clock | None = None,
+    **knobs: object,
 ) -> AsyncIterator[tuple[SmallGateway, AttachedWorker]]:
-    """The model is `toy`; the worker is ready. `knobs` as of `small_gateway`."""
-    async with small_gateway((), None, rules, **knobs) as small, AttachedWorker() as worker:
+    """The model is `toy`; the worker is ready. `clock` and `knobs` as of `small_gateway`."""
+    async with (
+        small_gateway((), None, rules, clock, **knobs) as small,
+        AttachedWorker() as worker,
+    ):
         gateway = small.gateway
         model = ServedModel("toy", "w", "t", 512, 4_096, PromptEncoder(toy_tokenizer_bundle()))
         gateway.headquarters.path.prompts.learn(model)

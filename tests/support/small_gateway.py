@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from radixgate.clock import SystemClock
+from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
@@ -84,13 +84,15 @@ async def small_gateway(
     workers: Sequence[ScriptedWorker] = (),
     cache_aware: CacheAwareConfig | None = None,
     rules: GatewayRules = NO_RULES,
+    clock: Clock | None = None,
     **knobs: object,
 ) -> AsyncIterator[SmallGateway]:
-    """A gateway over `workers`, all of them ready; `knobs` over QUICK."""
+    """A gateway over `workers`, all of them ready; `knobs` over QUICK. `clock`: None for time as it
+    passes."""
     urls = tuple(worker.url for worker in workers)
     settings: dict[str, Any] = {"port": 0, "seed": 7, "worker_urls": urls, **QUICK, **knobs}
     config = GatewayConfig(**settings)
-    rng, clock = random.Random(config.seed), SystemClock()
+    rng, clock = random.Random(config.seed), clock or SystemClock()
     configs = PolicyConfigs(cache_aware or CacheAwareConfig())
     gateway = Gateway(config, own_policy(config.policy, configs, clock, rng), clock, rng, rules)
     await gateway.start()
