@@ -102,9 +102,27 @@ def test_a_crowd_that_falls_within_a_piece_has_its_depth_each_time() -> None:
     assert bench.depths() == [7, 7, 3, 3, 3, 4] + [3] * 6
 
 
+@pytest.mark.parametrize(
+    ("changed", "asked"),
+    [
+        pytest.param(8, 8 * SIZE + 1, id="one-by-one"),
+        pytest.param(9, SIZE + 1, id="all-at-once"),
+    ],
+)
+def test_many_that_changed_are_looked_for_together(changed: int, asked: int) -> None:
+    bench = bench_of(*[7] * WORKERS)
+    for _ in range(3):
+        bench.depths()
+    for place in range(changed):
+        bench.table.drop(1 << place, [2])
+    assert bench.asked() == asked
+    assert bench.depths() == [1] * changed + [7] * (WORKERS - changed)
+
+
 def test_more_changes_than_a_piece_tells_apart_make_a_walk_begin_anew() -> None:
     bench = bench_of(*[6] * WORKERS)
-    bench.depths()
+    for _ in range(3):
+        bench.depths()
     for place in range(11):
         bench.table.drop(1 << place, [2])
         bench.depths(LONG[:4])
