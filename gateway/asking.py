@@ -3,8 +3,8 @@
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Literal, Protocol
+from functools import lru_cache, partial
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -18,6 +18,8 @@ from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
 from radixgate.gateway.known_chains import KnownChains, conversation_by_ids, fingerprint_by_ids
+from radixgate.gateway.large_bodies import LARGE_BODY_BYTES, LargeBodies, read_large
+from radixgate.gateway.salted_body import salted_body
 from radixgate.gateway.stored_responses import StoredResponses
 from radixgate.proto.blocks import BYTES_A_TOKEN, root_id
 from radixgate.proto.fields import decode_object
@@ -26,6 +28,7 @@ from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
 from radixgate.proto.routing_text import conversation_of
 
+T = TypeVar("T")
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
 BYTES: Literal["bytes"] = "bytes"
@@ -84,19 +87,23 @@ class Asking:
         self._stored = stored
         self._prompts = prompts
         self._bodies = KnownBodies()
+        self._large = LargeBodies()
         self._chains = KnownChains()
         self._root_of = lru_cache(maxsize=_MAX_ROOTS)(root_id)
 
     def read(
         self, path: bytes, body: bytes, caller: Caller = ANYONE, *, caught_up: bool = False
     ) -> Question | None:
-        """None: `read_own` is the way, as workers of ours serve the model, or as another process
-        may know who has what the request goes on from and we have not `caught_up` with it.
+        """None: `read_own` is the way, as workers of ours serve the model, as it would take too
+        long here, or as another process may know who has what the request goes on from and we have
+        not `caught_up` with it.
 
         What the caller may not use is to it as if it were not there.
         Raises RequestError naming the field, UnknownModel, UnknownResponse, or NoWorkerAvailable.
         """
         hole: Hole | None = None
+        if len(body) >= LARGE_BODY_BYTES:
+            return None
         try:
             if len(body) < LEAST_BODY_BYTES:
                 request = read_foreign(path, body)
@@ -163,12 +170,52 @@ class Asking:
         self._chains.keep(root, ids, hole)
         return prompt, ids, None
 
+    async def _read_large(self, path: bytes, body: bytes, caller: Caller) -> Question | None:
+        """As `read`; None: only if workers of ours serve the model."""
+        off = self._large.off_the_loop
+        try:
+            request = await off(partial(read_large, path, body))
+        except RequestError:
+            values = await off(partial(decode_object, body))
+            if self._has_own(self._model_of(values.get("model"), caller)):
+                return None
+            raise
+        model = self._model_of(request.model, caller)
+        keys = self._fleet.mirrors_of(model)
+        if any(key.unit != BYTES for key in keys):
+            return None
+        before = request.goes_on_from
+        if before is not None and self._stored.may_come(before) and self._stored.catch_up:
+            await self._stored.catch_up()
+        if request.adapter is not None and caller.models is not None:
+            fields = await off(partial(decode_object, body))
+            _check_adapters(fields.get("lora_path"), caller)
+        salt = _salt(caller, request.salt) if caller.salted else request.salt
+        root = self._root_of(self._fleet.served.space_of(model), request.adapter, salt)
+        prompt = request.prompt
+        ids = await off(partial(self._chains.chain, root, prompt))
+        ask = Ask(
+            model=model,
+            prompt_tokens=len(prompt) // BYTES_A_TOKEN or 1,
+            blocks=dict.fromkeys(keys, ids),
+            session=request.session or conversation_by_ids(root, ids, prompt),
+            tenant=caller.tenant,
+            priority=request.priority,
+            fingerprint=fingerprint_by_ids(root, ids, prompt),
+            only=None if before is None else self._holder(before, model, caller),
+        )
+        return Question(ask, stores=request.stores)
+
     async def read_own(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question:
-        """After what has to be waited for: the prompt's tokens, or the other processes.
+        """After what has to be waited for: a large body, the prompt's tokens, other processes.
 
         Raises as `read`; WorkerFailed if no tokenizer could be had.
         """
-        values = decode_object(body)
+        large = len(body) >= LARGE_BODY_BYTES
+        if large and (question := await self._read_large(path, body, caller)):
+            return question
+        off = self._large.off_the_loop if large else _at_once
+        values = await off(partial(decode_object, body))
         model = self._model_of(values.get("model"), caller)
         parse = _PARSERS.get(path)
         if parse is None:
@@ -181,7 +228,7 @@ class Asking:
                 f" radixgate's own and have: {', '.join(sorted(map(bytes.decode, _PARSERS)))}",
                 code="unsupported_endpoint",
             )
-        generation = parse(values)
+        generation = await off(partial(parse, values))
         if caller.salted:
             generation = replace(generation, salt=_salt(caller, generation.salt))
         first = generation.prompts[0].routing_bytes()
@@ -200,6 +247,12 @@ class Asking:
         )
         return Question(ask, generation, prompt)
 
+    async def salted(self, body: bytes, caller: Caller) -> bytes:
+        """As `salted_body`, off the loop where it takes long."""
+        if len(body) < LARGE_BODY_BYTES:
+            return salted_body(body, caller)
+        return await self._large.off_the_loop(partial(salted_body, body, caller))
+
     def _byte_blocks(
         self, keys: Sequence[MirrorKey], model: str, salt: str | None, prompt: bytes
     ) -> Blocks:
@@ -214,6 +267,10 @@ class Asking:
     def _model_of(self, name: object, caller: Caller) -> str:
         """The model to route by. Raises as `asked_model`."""
         return asked_model(name, caller, self._fleet.served, self._unheard_of)
+
+
+async def _at_once(make: Callable[[], T]) -> T:
+    return make()
 
 
 def _salt(caller: Caller, given: str | None) -> str | None:

@@ -61,7 +61,8 @@ class Exchange(Attempts):
             if question is None:
                 self._wait(asyncio.get_running_loop().create_task(self._read_own()))
             else:
-                self._ask(question)
+                caller = self._admission.caller
+                self._ask(question, salted_body(self.body, caller) if caller.salted else self.body)
         except RadixgateError as error:
             self._fail(error)
         except Exception:
@@ -70,17 +71,19 @@ class Exchange(Attempts):
     async def _read_own(self) -> None:
         caller = self._admission.caller
         try:
-            question = await self._core.asking.read_own(self._head.path, self.body, caller)
+            asking = self._core.asking
+            question = await asking.read_own(self._head.path, self.body, caller)
+            body = await asking.salted(self.body, caller) if caller.salted else self.body
         except RadixgateError as error:
             self._fail(error)
         except Exception:
             self._fail_inside()
         else:
-            self._ask(question)
+            self._ask(question, body)
 
-    def _ask(self, question: Question) -> None:
-        self._question, caller = question, self._admission.caller
-        body = salted_body(self.body, caller) if caller.salted else self.body
+    def _ask(self, question: Question, body: bytes) -> None:
+        """`body`: as workers are to see it."""
+        self._question = question
         self._request = to_workers(self._head, body, question, self._answer.request_id, self._core)
         self._core.turn.then(self._dispatch)
 

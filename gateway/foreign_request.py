@@ -15,7 +15,7 @@ from msgspec import Meta, Raw, structs
 
 from radixgate.errors import RequestError
 from radixgate.proto.fields import as_token_ids
-from radixgate.proto.routing_text import MESSAGE_END, message_pieces
+from radixgate.proto.routing_text import MESSAGE_END, message_pieces, parts_bytes
 
 # Some clients know one kind of number, and 2.0 is 2 to an engine too.
 _AtLeastOne = Annotated[int, Meta(ge=1)] | Annotated[float, Meta(ge=1, multiple_of=1)]
@@ -71,7 +71,7 @@ _NO_CALLS = Raw(b"")
 
 class _Message(msgspec.Struct, frozen=True):
     role: str
-    content: str | list[object] | None = None
+    content: str | list[Raw] | None = None
     tool_calls: Raw = _NO_CALLS
 
 
@@ -232,7 +232,8 @@ def _adapter(given: object) -> str | None:
 def _pieces_of(messages: Sequence[_Message]) -> list[bytes]:
     pieces: list[bytes] = []
     for one in messages:
-        pieces += message_pieces(one.role, one.content, bytes(one.tool_calls))
+        content = parts_bytes(one.content) if isinstance(one.content, list) else one.content
+        pieces += message_pieces(one.role, content, bytes(one.tool_calls))
     return pieces
 
 

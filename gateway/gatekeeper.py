@@ -3,6 +3,8 @@
 import logging
 from dataclasses import dataclass
 
+import msgspec
+
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway import http_answer
@@ -11,7 +13,6 @@ from radixgate.gateway.admission import Admission
 from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.caller import Caller
 from radixgate.gateway.core import Core
-from radixgate.gateway.foreign_request import read_foreign
 from radixgate.gateway.forwarder import Forwarder
 from radixgate.gateway.generator import Generator
 from radixgate.gateway.key_ring import KeyRing
@@ -178,11 +179,21 @@ class Gatekeeper:
         downstream.on_end(None)
 
 
+class _Prioritized(msgspec.Struct):
+    """All else is passed over."""
+
+    priority: object = None
+
+
+_decode_priority = msgspec.json.Decoder(_Prioritized).decode
+
+
 def _priority(passage: Passage) -> int:
     """The key's, else the request's own; a body that cannot be read is refused in its turn."""
     if passage.admission.caller.priority is not None:
         return passage.admission.caller.priority
     try:
-        return read_foreign(passage.head.path, passage.body).priority
-    except RadixgateError:
+        given = _decode_priority(passage.body).priority
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return 0
+    return given if type(given) is int else 0

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from xxhash import xxh3_64_hexdigest
+from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
 # Between messages and fields: bytes that no JSON string can hold unescaped.
 MESSAGE_END = b"\x1e"
 FIELD = b"\x1f"
+# A longer part that is no text is a picture or a sound, of which no engine caches the letters.
+LONG_PART_BYTES = 4_096
 _USER = b"user" + FIELD
 _PLAIN = frozenset(("role", "content"))
 
@@ -18,7 +20,8 @@ def message_bytes(
     """Tools, then every message with role and content in order; turn n is a prefix of turn n + 1.
 
     Parts are joined by their texts, so that both spellings of one content are equal; whatever else
-    a message carries (tool calls, images) follows its content as JSON. O(bytes).
+    a message carries (tool calls, images) follows its content as JSON. Of a part of over 4 KB that
+    is no text a hash stands for its bytes. O(bytes).
     """
     pieces: list[bytes] = []
     if tools:
@@ -33,10 +36,15 @@ def message_bytes(
 
 
 def message_pieces(role: str, content: object, rest: bytes) -> tuple[bytes, ...]:
-    """One message; `rest` is what it carries besides, as JSON, and empty if that is nothing."""
+    """One message; `rest` is what it carries besides, as JSON, and empty if that is nothing.
+
+    `content`: as it was decoded, or the bytes of its parts as `parts_bytes` gives them.
+    """
     start = role.encode("utf-8", "replace") + FIELD
     if isinstance(content, str):
         text = content.encode("utf-8", "surrogatepass")
+    elif isinstance(content, bytes):
+        text = content
     else:
         text = _content(content)
     return (start, text, FIELD, rest, MESSAGE_END) if rest else (start, text, MESSAGE_END)
@@ -68,4 +76,34 @@ def _content(content: object) -> bytes:
 def _part(part: object) -> bytes:
     if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
         return str(part["text"]).encode("utf-8", "surrogatepass")
-    return msgspec.json.encode(part, order="sorted")
+    written = msgspec.json.encode(part, order="sorted")
+    return written if len(written) <= LONG_PART_BYTES else _digested(written)
+
+
+def parts_bytes(parts: Sequence[msgspec.Raw]) -> bytes:
+    """As of the decoded parts, but that a long one which is no text is told by the bytes that the
+    client wrote, and never decoded: a client writes a picture the same each time."""
+    return b"".join([_written_part(part) for part in parts])
+
+
+class _Kind(msgspec.Struct):
+    type: object = None
+
+
+_kind_of = msgspec.json.Decoder(_Kind).decode
+
+
+def _written_part(part: msgspec.Raw) -> bytes:
+    if len(memoryview(part)) > LONG_PART_BYTES:
+        try:
+            if _kind_of(part).type != "text":
+                return _digested(memoryview(part))
+        except msgspec.ValidationError:
+            pass  # no object; whatever it is, it is hashed as it is
+    return _part(msgspec.json.decode(part))
+
+
+def _digested(written: bytes | memoryview) -> bytes:
+    """A picture is worth a thousand tokens or so, however many bytes it has."""
+    name = xxh3_128_hexdigest(written).encode()
+    return name * (LONG_PART_BYTES // len(name))

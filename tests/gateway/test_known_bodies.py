@@ -2,28 +2,20 @@
 
 import json
 import random
-from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from books import identity
-from clocks import FakeClock
+from foreign_asking import KEY, new_asking
 from radixgate.errors import RequestError
-from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerState
 from radixgate.gateway import known_bodies, known_chains
 from radixgate.gateway.asking import Asking
-from radixgate.gateway.attempt import PromptTokens
 from radixgate.gateway.caller import ANYONE, Caller
 from radixgate.gateway.foreign_request import ForeignRequest, read_foreign
 from radixgate.gateway.known_bodies import KnownBodies
-from radixgate.gateway.stored_responses import StoredResponses
-from radixgate.policies.registry import make_policy
-from radixgate.proto.generation import GenerationRequest
 
 CHAT, COMPLETION, NATIVE = b"/v1/chat/completions", b"/v1/completions", b"/generate"
-KEY = MirrorKey("toy", "bytes", 0)
 UNITS = ("word ", "line\n", 'a "name"', "back\\slash", "é", "漢字", "😀", "\x7f/", "\t ", "\x00")
 
 
@@ -46,27 +38,6 @@ def whole(request: ForeignRequest, known: KnownBodies, path: bytes, body: bytes)
     """Read with nothing left out, and as without a memory."""
     found, hole = known.read(path, body)
     return hole is None and found == request
-
-
-class NoPrompts:
-    """No worker of ours is there."""
-
-    async def read(
-        self, model: str, generation: GenerationRequest, keys: Sequence[MirrorKey]
-    ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
-        raise AssertionError(model)
-
-
-def foreign_fleet() -> Fleet:
-    clock, rng = FakeClock(), random.Random(1)
-    fleet = Fleet(make_policy("round_robin", clock, rng), clock, rng)
-    fleet.admit(identity("a", model="toy", key=KEY, reports_kv=False))
-    fleet.set_state("a", WorkerState.READY)
-    return fleet
-
-
-def new_asking() -> Asking:
-    return Asking(foreign_fleet(), NoPrompts(), StoredResponses())
 
 
 def outcome(asking: Asking, body: bytes, caller: Caller = ANYONE) -> object:
