@@ -15,7 +15,7 @@ _FORMULAS = (
     "TPOT = (last - first token) / (output tokens - 1), per request.",
     "ITL  = gap between events / tokens in the later one, per token.",
     "Concurrency = sum of E2E / duration.",
-    "Duration: first dispatch to the last token of a success.",
+    "Duration: first dispatch to the last token of a success, or the last dispatch if later.",
 )
 
 

@@ -34,6 +34,19 @@ def test_a_failure_that_hangs_dilutes_no_rate() -> None:
     assert run.output_token_rate == pytest.approx(10.0)
 
 
+def test_a_server_that_is_gone_is_not_as_fast_as_it_was() -> None:
+    run = summarise(
+        [record((1.0, 10)), *(record(sent=at, failure="refused") for at in (2.0, 3.0, 4.0))]
+    )
+    assert run.duration_s == pytest.approx(4.0)
+    assert run.request_rate == pytest.approx(0.25)
+
+
+def test_nothing_of_a_run_that_only_failed_has_a_rate() -> None:
+    run = summarise([record(sent=at, failure="refused") for at in (0.0, 5.0)])
+    assert (run.duration_s, run.request_rate) == (0.0, 0.0)
+
+
 def test_duration_begins_with_the_first_dispatch() -> None:
     run = summarise([record((3.0, 2), sent=2.0), record((4.0, 2), sent=3.0)])
     assert run.duration_s == pytest.approx(2.0)

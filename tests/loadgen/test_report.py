@@ -65,7 +65,7 @@ TTFT = first token - dispatch. E2E = last token - dispatch.
 TPOT = (last - first token) / (output tokens - 1), per request.
 ITL  = gap between events / tokens in the later one, per token.
 Concurrency = sum of E2E / duration.
-Duration: first dispatch to the last token of a success.
+Duration: first dispatch to the last token of a success, or the last dispatch if later.
 NOTE: P99 TTFT rests on n = 2; it takes 1000 to mean much.
 FAILED: 3 of 5 requests; the figures leave them out.
 =================================================="""
