@@ -9,6 +9,7 @@ from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 from radixgate.policies.cache_thresholds import CacheThresholds
+from radixgate.policies.fewest import fewest
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.requests_there import UNREPORTED, reported_requests, requests_there
 from radixgate.policies.session_homes import SessionHomes
@@ -110,7 +111,7 @@ class CacheAware:
         index = None if home is None else self._at_home(home, candidates, requests, finalists)
         if index is None and held and is_scarce(candidates, cached, finalists[0], most):
             branch = "spread"  # to the least busy, whose lead is none
-            finalists = [index for index, count in enumerate(requests) if count == least]
+            finalists = fewest(requests, range(len(requests)))
         if index is None:
             index = self._least_busy(candidates, requests, finalists)
         self._homes.settle(request.session, candidates.ids[index])
@@ -134,10 +135,8 @@ class CacheAware:
         self, candidates: Candidates, requests: Sequence[int], finalists: Sequence[int]
     ) -> int:
         """By requests, then by prompt tokens still to be computed, then by turn."""
-        tokens = candidates.uncached_tokens_in_flight
-        loads = [(requests[index], tokens[index]) for index in finalists]
-        least = min(loads)
-        equals = [index for index, load in zip(finalists, loads, strict=True) if load == least]
+        equals = fewest(requests, finalists)
+        equals = fewest(candidates.uncached_tokens_in_flight, equals)
         chosen = self._turns.next(candidates.ids, equals) if len(equals) > 1 else equals[0]
         if len(finalists) > 1:
             self._turns.took(candidates.ids, chosen)

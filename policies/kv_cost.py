@@ -14,6 +14,7 @@ from radixgate.configs.declare import knob
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.derived import Derived
+from radixgate.policies.fewest import fewest
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.queued_tokens import queued_tokens
 from radixgate.policies.requests_there import requests_there
@@ -249,10 +250,7 @@ class KvCost:
         if is_scarce(candidates, cached, best, most):
             # As if nobody had it: the least busy computes it once more, and then holds it too.
             branch = "spread"
-            fewest = min(queued)
-            if queued.count(fewest) == len(queued):
-                return self._least_busy(candidates, range(len(queued))), branch
-            equals = [index for index, tokens in enumerate(queued) if tokens == fewest]
+            equals = fewest(queued, range(len(queued)))
         return self._least_busy(candidates, equals), branch
 
     def _home_of(self, session: str, ids: Sequence[str]) -> int | None:
@@ -262,13 +260,7 @@ class KvCost:
 
     def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
         """By requests, then by turn."""
-        if len(equals) > 1:
-            requests = counts = candidates.requests_in_flight
-            if len(equals) < len(requests):
-                counts = [requests[index] for index in equals]
-            fewest = min(counts)
-            if counts.count(fewest) < len(counts):
-                equals = [index for index in equals if requests[index] == fewest]
+        equals = fewest(candidates.requests_in_flight, equals)
         chosen = equals[0] if len(equals) == 1 else self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids, chosen)
         return chosen

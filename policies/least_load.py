@@ -4,6 +4,7 @@ import random
 
 from radixgate.errors import NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.fewest import fewest
 from radixgate.policies.queued_tokens import queued_tokens
 from radixgate.policies.turns import Turns
 
@@ -19,9 +20,8 @@ class LeastLoad:
         if not len(candidates):
             raise NoWorkerAvailable("no worker can be chosen")
         queued = queued_tokens(candidates)
-        loads = list(zip(queued, candidates.requests_in_flight, strict=True))
-        least = min(loads)
-        equals = [index for index, load in enumerate(loads) if load == least]
+        equals = fewest(queued, range(len(queued)))
+        equals = fewest(candidates.requests_in_flight, equals)
         chosen = self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids, chosen)
         return Choice(chosen, "least", lambda: [float(tokens) for tokens in queued])

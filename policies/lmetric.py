@@ -4,6 +4,7 @@ import random
 
 from radixgate.errors import NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
+from radixgate.policies.fewest import fewest
 from radixgate.policies.queued_tokens import queued_tokens
 from radixgate.policies.turns import Turns
 
@@ -26,8 +27,7 @@ class LMetric:
             (queued[index] + max(1, request.prompt_tokens - cached[index])) * (requests[index] + 1)
             for index in range(len(candidates))
         ]
-        least = min(products)
-        equals = [index for index, product in enumerate(products) if product == least]
+        equals = fewest(products, range(len(products)))
         chosen = self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids, chosen)
         branch = "hit" if cached[chosen] else "miss"
