@@ -46,6 +46,10 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5_000),
     # Nothing is shared with another channel to the same address, its backoff least of all.
     ("grpc.use_local_subchannel_pool", 1),
+    # A window of one size. One that follows the line is measured by a ping for each message of a
+    # watch, and each ping wakes three of gRPC's threads.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 1024 * 1024),
 )
 
 
