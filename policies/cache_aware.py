@@ -101,8 +101,8 @@ class CacheAware:
                 if tokens >= least_cached and requests[index] - least <= tokens * per_token
             ]
 
-        finalists, branch = free(most), "hit" if most else "miss"
-        held = most
+        finalists: Sequence[int] = free(most)
+        held, branch = most, "hit" if most else "miss"
         if not finalists:
             others, branch = free(0), "imbalance"
             held = max([cached[index] for index in others])
