@@ -61,7 +61,7 @@ class Headquarters:
         """Go by these from now on. `policy`: None if it stays."""
         self.path.apply(rules, policy)
         self.experimenting.apply(rules)
-        self.workers.rule = HealthRule.of(rules.config)
+        self.workers.judge_by(HealthRule.of(rules.config))
         self.workers.drain_s = rules.config.shutdown_grace_period_secs
         self.admin.policy = rules.config.policy
         self.admin.own_headers = self.path.own_headers

@@ -30,7 +30,7 @@ class Pulse:
     """The checks of one worker, read with hysteresis. It begins down: nothing is known of it."""
 
     def __init__(self, rule: HealthRule) -> None:
-        self._rule = rule
+        self.rule = rule  # another one may be set; the next check goes by it
         self._failures = 0
         self._successes = 0
         self.up = False
@@ -39,13 +39,13 @@ class Pulse:
     def lost(self) -> bool:
         """As many checks in a row have failed as are believed. One that has never been up is not
         lost by a single refused connection: it may be starting, as we are."""
-        return self._failures >= self._rule.failures
+        return self._failures >= self.rule.failures
 
     def succeeded(self) -> bool:
         """A check went well. True if this brings the worker up."""
         self._failures = 0
         self._successes += 1
-        if self.up or self._successes < self._rule.successes:
+        if self.up or self._successes < self.rule.successes:
             return False
         self.up = True
         return True
@@ -55,7 +55,7 @@ class Pulse:
         as nothing but an absent process answers so."""
         self._successes = 0
         self._failures += 1
-        if not self.up or (self._failures < self._rule.failures and not refused):
+        if not self.up or (self._failures < self.rule.failures and not refused):
             return False
         self.up = False
         return True

@@ -47,6 +47,12 @@ class Workers:
         self.before_ready: Callable[[Member], Awaitable[None]] = _at_once
         self.before_leaving: Callable[[Member], Awaitable[None]] = _at_once
 
+    def judge_by(self, rule: HealthRule) -> None:
+        """From the next check of each worker on."""
+        self.rule = rule
+        for member in self.members():
+            member.pulse.rule = rule
+
     @property
     def clients(self) -> Mapping[str, WorkerClient]:
         """By worker id, of admitted ones."""

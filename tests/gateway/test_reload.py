@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from radixgate.errors import ConfigError
+from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.access_config import AccessConfig
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.limits_config import LimitsConfig
@@ -18,7 +19,7 @@ from radixgate.gateway.settings import GatewaySettings
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.policies.sticky import StickyConfig
 from raw_client import RawClient, request
-from scripted_worker import ScriptedWorker, events, sse_end, sse_head
+from scripted_worker import ScriptedWorker, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, QUICK, SmallGateway, chat_body, small_gateway
 from until import until
 
@@ -100,6 +101,26 @@ async def test_another_policy_and_limit_hold_for_the_next_request() -> None:
         assert sorted((first_of_two.status, second.status)) == [200, 429]
         ended = first_of_two if first_of_two.status == 200 else second
         assert ended.header("x-radixgate-policy") == "least_load"
+
+
+async def test_other_thresholds_of_checks_hold_for_workers_that_are_there() -> None:
+    never = {"health_failure_threshold": 1_000, "health_success_threshold": 1}
+    async with ScriptedWorker() as worker, small_gateway([worker], **never) as gateway:
+        first = GatewaySettings(quick(worker_urls=(worker.url,), **never))
+        worker.admin["/health"] = lambda request: json_answer({}, 503)
+        member = gateway.gateway.workers.find(worker.url)
+        await until(lambda: bool(member.trouble))
+        asked = len(worker.admin_requests)
+        await until(lambda: len(worker.admin_requests) > asked + 4)
+        assert gateway.state_of(worker) is WorkerState.READY
+        soon = replace(first.config, health_failure_threshold=1, health_success_threshold=1_000)
+        readable(gateway, first, lambda: replace(first, config=soon))
+        assert (await gateway.post("/reload", b"")).status == 200
+        await until(lambda: gateway.state_of(worker) is WorkerState.DOWN)
+        del worker.admin["/health"]
+        asked = len(worker.admin_requests)
+        await until(lambda: len(worker.admin_requests) > asked + 4)
+        assert gateway.state_of(worker) is WorkerState.DOWN, "it came back by the old threshold"
 
 
 async def test_a_wrong_setting_changes_nothing_and_is_told() -> None:
