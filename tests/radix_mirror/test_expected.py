@@ -1,5 +1,7 @@
 """What was sent and is not reported yet: claims of one's own, with deadlines."""
 
+import pytest
+
 from clocks import FakeClock
 from radixgate.proto.kv_events import Removed, Stored, Tier
 from radixgate.radix_mirror.budget import CLAIM_BYTES, CLAIMED_BYTES
@@ -70,6 +72,23 @@ def test_a_confirmed_block_that_is_evicted_is_not_expected_any_more() -> None:
     bench.expect(PROMPT)
     bench.mirror.apply("a", 1, [Stored(0, PROMPT), Removed(PROMPT[2:])])
     assert bench.depth(PROMPT) == 2
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(PROMPT, id="the-prompt"),
+        pytest.param([99, *PROMPT], id="behind-another-block"),
+        pytest.param([*PROMPT[:2], 99, *PROMPT[2:]], id="around-another-block"),
+    ],
+)
+def test_of_what_is_stored_nothing_is_expected_any_more(stored: list[int]) -> None:
+    bench = Bench()
+    bench.expect(PROMPT)
+    bench.mirror.apply("a", 1, [Stored(0, stored)])
+    assert bench.mirror.blocks_of("a").expected == 0
+    bench.mirror.apply("a", 1, [Removed(PROMPT)])
+    assert bench.depth(PROMPT) == 0
 
 
 def test_a_claim_ended_by_a_confirmation_takes_nothing_from_a_later_one() -> None:
