@@ -15,7 +15,7 @@ from radixgate.loadgen.simulator.rules import Rule
 from radixgate.loadgen.simulator.sharing import Sharing
 from radixgate.loadgen.simulator.timeline import Timeline
 from radixgate.loadgen.simulator.truth import Truth
-from radixgate.loadgen.simulator.worker import SimulatedWorker
+from radixgate.loadgen.simulator.worker import SimulatedWorker, know_neighbours
 from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.proto.contract import KV_HEARTBEAT_S
 from radixgate.radix_mirror.mirror import MirrorConfig
@@ -59,9 +59,7 @@ class Simulation:
         if shared:
             for worker in self.workers:
                 worker.on_room = self._wake_all
-        if site.engine.neighbour_share:
-            for worker in self.workers:
-                worker.neighbours = partial(_computing, self.workers, worker)
+        know_neighbours(self.workers)
         truth = Truth(self.workers)
         news = _news_of(site, rule)
         # A gateway forgets after half an hour what it was not told of; a trace may last longer.
@@ -145,10 +143,6 @@ class Simulation:
                         f"a request of {tokens} tokens cannot run in a pool of {most} blocks of"
                         f" {size} tokens; give --kv-blocks {-(-tokens // size)} or more"
                     )
-
-
-def _computing(workers: Sequence[SimulatedWorker], but: SimulatedWorker) -> int:
-    return sum(worker.computes for worker in workers if worker is not but)
 
 
 def _news_of(site: SimulatedSite, rule: Rule) -> News:

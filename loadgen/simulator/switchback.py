@@ -21,7 +21,7 @@ from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.switched_gateway import PolicyOf, SwitchedGateway
 from radixgate.loadgen.simulator.timeline import Timeline
-from radixgate.loadgen.simulator.worker import SimulatedWorker
+from radixgate.loadgen.simulator.worker import SimulatedWorker, know_neighbours
 from radixgate.loadgen.simulator.workload import Client, Workload
 
 _SALT = b"simulated"
@@ -82,6 +82,7 @@ class SimulatedSwitchback:
             )
             for number in range(plant.workers)
         ]
+        know_neighbours(self._workers)
         self._arm = declared.arms[0].name
         self._gateway = SwitchedGateway(
             policy_of(self._arm, self._rng),

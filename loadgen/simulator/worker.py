@@ -3,6 +3,7 @@
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from radixgate.fleet.load_report import LoadReport
 from radixgate.loadgen.simulator.block_pool import ROOT, BlockPool
@@ -55,6 +56,11 @@ class SimulatedWorker:
         self._stride: Stride | None = None  # None: nothing runs
         self._pieces: Sequence[tuple[Job, int]] = ()  # prompts in the step under way
         self._prefill_share = 0.0  # their part of it
+
+    @property
+    def shares_cores(self) -> bool:
+        """Its steps take longer while neighbours compute."""
+        return self._engine.neighbour_share > 0.0
 
     @property
     def requests(self) -> int:
@@ -252,3 +258,14 @@ class SimulatedWorker:
         self.owed_tokens += tokens - job.owed
         self._owed_to[job.gateway] += tokens - job.owed
         job.owed = tokens
+
+
+def know_neighbours(workers: Sequence[SimulatedWorker]) -> None:
+    """Those of an engine whose workers share cores are told how many of the others compute."""
+    for worker in workers:
+        if worker.shares_cores:
+            worker.neighbours = partial(_computing, workers, worker)
+
+
+def _computing(workers: Sequence[SimulatedWorker], but: SimulatedWorker) -> int:
+    return sum(worker.computes for worker in workers if worker is not but)

@@ -86,7 +86,7 @@ def test_settings_that_cannot_be_are_refused_by_name(
 def test_rows_without_time_and_session_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"input_length": 9, "output_length": 1, "hash_ids": [1]}\n')
-    with pytest.raises(ConfigError, match="neither timestamp nor session"):
+    with pytest.raises(ConfigError, match="have no timestamp"):
         Trial(SimulateConfig(trace=str(path)))
 
 

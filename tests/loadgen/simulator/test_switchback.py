@@ -175,3 +175,19 @@ def test_a_reset_leaves_nothing_of_the_arm_before_in_the_mirror() -> None:
 def test_the_same_seed_makes_the_same_records() -> None:
     assert run() == run()
     assert run(seed=2) != run()
+
+
+def test_workers_that_share_cores_slow_each_other_down_here_too() -> None:
+    """Two prompts at once, one at each worker: each pays for the other as its step begins."""
+    asked = request(1_000)
+    both = Workload([Client(0.0, (asked,)), Client(0.0, (asked,))])
+
+    def seconds(share: float) -> list[float]:
+        engine = replace(STUDY, neighbour_share=share)
+        plant = replace(PLANT, workers=2, engine=engine)
+        records = SimulatedSwitchback(plant, ALONE, policy_of, 1, lead_in_s=0.0).run(both)
+        return sorted(line.e2e_s or 0.0 for line in lines(records))
+
+    first, second = seconds(0.0)
+    assert first == pytest.approx(second)
+    assert seconds(0.5) == pytest.approx([first, 1.5 * first])
