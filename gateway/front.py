@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 from typing import Protocol
 
 from radixgate.clock import Clock
@@ -25,8 +26,9 @@ class Client(Protocol):
         """Close after the answer that is under way, or else after the next one."""
         ...
 
-    def drain(self) -> None:
-        """Close, after the answer that is under way."""
+    def drain(self, before: "Front") -> None:
+        """Close, after the answer that is under way. A request that has begun to arrive is for
+        `before`."""
         ...
 
     def abort(self) -> None:
@@ -63,12 +65,13 @@ class Front:
             connection.last()
 
     def drain(self, generator: Generator) -> None:
-        """Close idle connections now, and each other one after its answer. What still comes is for
-        `generator`."""
+        """Close idle connections now, and each other one after its answer. What begins to come from
+        now on is for `generator`."""
         self.announce()
+        before = copy(self)
         self.generator = generator
         for connection in list(self.connections):
-            connection.drain()
+            connection.drain(before)
 
     def busy(self) -> bool:
         """O(connections)."""

@@ -231,8 +231,8 @@ class FrontConnection(asyncio.Protocol):
     def last(self) -> None:
         self._keep_alive = False
 
-    def drain(self) -> None:
-        self._keep_alive = False
+    def drain(self, before: Front) -> None:
+        self._front, self._keep_alive = before, False
         if not self.busy:
             self._close()
 

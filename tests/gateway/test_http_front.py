@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from front_door import JSON, connections_of, served
+from front_door import JSON, Scripted, connections_of, served
 from radixgate.errors import WorkerFailed
 from raw_client import RawClient, ask, request
 from until import until
@@ -181,6 +181,21 @@ async def test_draining_closes_idle_connections_now_and_others_after_their_answe
             answer = await busy.answer()
             assert (answer.body, answer.header("connection")) == (b"late", "close")
             assert await busy.ended()
+
+
+async def test_a_request_that_has_begun_to_arrive_before_the_drain_is_served() -> None:
+    async with served() as gateway, RawClient(gateway.port) as early:
+        late = Scripted()
+        data = request("/generate", b"x" * 100)
+        early.send(data[:-50])
+        await until(gateway.front.busy)
+        gateway.front.drain(late)
+        early.send(data[-50:])
+        answer = await early.answer()
+        assert (answer.body, answer.header("connection")) == (b"x" * 100, "close")
+        assert (await ask(gateway.port, data)).status == 200
+        assert (len(gateway.generator.asked), len(late.asked)) == (1, 1)
+        await until(lambda: not gateway.front.connections)
 
 
 async def test_a_body_of_several_megabytes_arrives_whole() -> None:
