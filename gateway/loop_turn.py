@@ -79,11 +79,14 @@ class LoopTurn:
             self.call()
 
     def put_row(self, row: Sequence[tuple[asyncio.Transport, bytes]]) -> None:
-        """`put` each; of short ones a third of the time."""
+        """`put` each, whatever becomes of the others; short ones take a third of the time."""
         waiting = self._waiting
         for transport, data in row:
             if self.at_once or transport in waiting or len(data) >= AT_ONCE_BYTES:
-                self.put(transport, data)
+                try:
+                    self.put(transport, data)
+                except Exception:
+                    _give_up(transport)
             else:
                 waiting[transport] = data
         if waiting and not self._called:
@@ -116,9 +119,7 @@ class LoopTurn:
             try:
                 transport.write(data)
             except Exception:
-                # The others must not lose theirs.
-                _log.exception("a connection could not be written to")
-                transport.abort()
+                _give_up(transport)
         # Last, so that nothing that a write brings about is made before what still waits.
         self._look(len(waiting))
 
@@ -168,6 +169,12 @@ class Intake:
         pieces, self._pieces = self._pieces, []
         for reader, data in pieces:
             _receive(reader, data)
+
+
+def _give_up(transport: asyncio.Transport) -> None:
+    """Called where its write is caught: the others must not lose theirs."""
+    _log.exception("a connection could not be written to")
+    transport.abort()
 
 
 def _receive(reader: Reader, data: bytes) -> None:

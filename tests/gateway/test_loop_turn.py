@@ -53,6 +53,29 @@ async def test_writes_of_a_turn_are_made_at_its_end_and_one_a_connection() -> No
     assert len(log) == 2
 
 
+async def test_a_row_is_put_as_each_of_it_would_be() -> None:
+    log: list[tuple[str, bytes]] = []
+    one, two, turn = Wire("one", log), Wire("two", log), LoopTurn()
+    turn.put(two.transport, b"x")
+    long = b"l" * AT_ONCE_BYTES
+    turn.put_row([(one.transport, b"a"), (two.transport, b"y"), (one.transport, b"b")])
+    assert log == []
+    turn.put_row([(one.transport, long)])
+    assert log == [("one", b"ab" + long)]
+    await asyncio.sleep(0)
+    assert log[1:] == [("two", b"xy")]
+
+
+async def test_who_cannot_be_written_to_takes_nothing_from_the_rest_of_its_row() -> None:
+    log: list[tuple[str, bytes]] = []
+    broken, other, turn = Wire("broken", log, broken=True), Wire("other", log), LoopTurn()
+    turn.at_once = 2
+    turn.put_row([(broken.transport, b"a"), (other.transport, b"b"), (other.transport, b"c")])
+    assert (broken.aborted, log) == (True, [("other", b"b")])
+    await asyncio.sleep(0)
+    assert log == [("other", b"b"), ("other", b"c")]
+
+
 async def test_the_next_turn_has_its_own_writes() -> None:
     log: list[tuple[str, bytes]] = []
     one, turn = Wire("one", log), LoopTurn()
