@@ -16,21 +16,16 @@ from typing import cast
 
 from gateway_request import LIMITED, Wire
 
+from attached_gateway import join_attached
 from radixgate.clock import SystemClock
-from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.attach import AttachStream
-from radixgate.gateway.attempt import WorkerClient
 from radixgate.gateway.config import GatewayConfig
 from radixgate.gateway.gateway import Gateway
-from radixgate.gateway.grpc_client import GrpcWorkerClient
 from radixgate.gateway.http_front import FrontConnection
 from radixgate.gateway.own_policy import own_policy
-from radixgate.gateway.prompt_tokens import ServedModel
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.step_tokens import with_tokens
-from radixgate.text.prompt_encoder import PromptEncoder
-from radixgate.worker.toy import toy_tokenizer_bundle
 
 STEPS, MODEL, WORKER = 400, "toy", "w0"
 
@@ -50,40 +45,15 @@ class SilentLine:
         return await asyncio.get_running_loop().create_future()
 
 
-async def attached(gateway: Gateway, lines: list[SilentLine]) -> AttachStream:
+def attached(gateway: Gateway, lines: list[SilentLine]) -> AttachStream:
     """The one worker of the fleet, its stream open; its line is added to `lines`."""
-    clock, rng = SystemClock(), random.Random(0)
 
     def dial(on_message: Callable[[bytes], None]) -> SilentLine:
         lines.append(SilentLine(on_message))
         return lines[-1]
 
     stream = AttachStream(dial, "bench", WORKER)
-    served = ServedModel(MODEL, "w", "t", 512, 1_000_000, PromptEncoder(toy_tokenizer_bundle()))
-    gateway.headquarters.path.prompts.learn(served)
-    client = GrpcWorkerClient(
-        stream,
-        served=lambda: served,
-        wall_clock=clock.now,
-        rng=rng,
-        new_rid=gateway.headquarters.path.names.new_rid,
-        on_close=lambda: None,
-    )
-    cast(dict[str, WorkerClient], gateway.workers.clients)[WORKER] = client
-    gateway.fleet.admit(
-        WorkerIdentity(
-            id=WORKER,
-            url=f"grpc://{WORKER}",
-            kind="grpc",
-            model=MODEL,
-            mirror=MirrorKey(MODEL, "tokens", 16),
-            capacity_tokens=1_000_000,
-            weights_id="w",
-            instance_id="",
-            reports_kv=False,
-        )
-    )
-    gateway.fleet.set_state(WORKER, WorkerState.READY)
+    join_attached(gateway, stream, WORKER, context_length=1_000_000)
     return stream
 
 
@@ -122,7 +92,7 @@ async def measure(streams: int, *, columns: bool) -> tuple[float, float]:
     gateway = Gateway(config, own, clock, rng, LIMITED)
     await gateway.start()
     lines: list[SilentLine] = []
-    stream = await attached(gateway, lines)
+    stream = attached(gateway, lines)
     running = asyncio.create_task(stream.run())
     await asyncio.sleep(0)
     clients = [ask(gateway, number) for number in range(streams)]
