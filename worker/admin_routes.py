@@ -8,7 +8,7 @@ from aiohttp import web
 from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.worker.arriving import Arrivals
+from radixgate.worker.arriving import ArrivingRequests
 from radixgate.worker.engine import Engine, EngineStats
 from radixgate.worker.metrics import WorkerMetrics
 from radixgate.worker.request_body import BodyPace, read_body
@@ -26,11 +26,11 @@ class AdminRoutes:
         metrics: WorkerMetrics | None,
         settings: Mapping[str, object],
         serving: Callable[[], bool],
-        arrivals: Arrivals,
+        arriving_requests: ArrivingRequests,
     ) -> None:
         """`metrics` None: /metrics is not served. `settings` are shown by /get_server_info.
-        `arrivals`: those who are aborted beside the engine's requests."""
-        self._arrivals = arrivals
+        `arriving_requests`: those who are aborted beside the engine's requests."""
+        self._arriving_requests = arriving_requests
         self._engine = engine
         self._info = info
         self._metrics = metrics
@@ -153,13 +153,13 @@ class AdminRoutes:
     async def _abort(self, http: web.Request) -> web.Response:
         body = Fields(decode_object(await read_body(http, BodyPace())))
         if body.flag("abort_all"):
-            aborted = self._arrivals.abort_all() + self._engine.abort_all()
+            aborted = self._arriving_requests.abort_all() + self._engine.abort_all()
             return web.json_response({"aborted": aborted})
         rid = body.text("rid")
         if not rid:
             raise RequestError("give rid, or abort_all: true", param="rid")
         prefix = body.flag("prefix") or False
-        aborted = self._arrivals.abort_rid(rid, prefix=prefix)
+        aborted = self._arriving_requests.abort_rid(rid, prefix=prefix)
         aborted += self._engine.abort_rid(rid, prefix=prefix)
         return web.json_response({"aborted": aborted})
 

@@ -13,7 +13,7 @@ class Arriving:
     aborted: bool = False  # to be ended as soon as the engine has it
 
 
-class Arrivals:
+class ArrivingRequests:
     """Those of one server, from the end of their bodies until the engine has taken them."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from radixgate.worker.limits import WorkerLimits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
 from radixgate.worker.pages import PagePool
-from radixgate.worker.passes import Here, Line, Passes
+from radixgate.worker.passes import ComputeLine, Here, Passes
 from radixgate.worker.pipeline import Pipeline
 from radixgate.worker.prefill_pace import PrefillPace
 from radixgate.worker.prompt_budget import PromptBudget
@@ -34,7 +34,7 @@ def build_core(
     weights_id: str,
     tokenizer: Tokenizer | None,
     processors: ProcessorFactory = standard_processors,
-    line: Line | None = None,
+    line: ComputeLine | None = None,
     even_context: int | None = None,
 ) -> EngineCore:
     """The engine without thread and weights: whatever `runner` runs, in `line`; None: in the

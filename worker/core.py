@@ -17,7 +17,7 @@ from radixgate.worker.kv_memory import KvMemory
 from radixgate.worker.live_requests import LiveRequests
 from radixgate.worker.outbox import Delivery, Sink, StepOutbox
 from radixgate.worker.output import LENGTH
-from radixgate.worker.passes import Outcome, Scores
+from radixgate.worker.passes import PassOutcome, Scores
 from radixgate.worker.pipeline import Pipeline
 from radixgate.worker.replies import Replies
 from radixgate.worker.sampler import Draw
@@ -183,7 +183,7 @@ class EngineCore:
             self._admitted(sequence)
         return chunks
 
-    def _came(self, chunks: Sequence[Chunk], outcome: Outcome) -> None:
+    def _came(self, chunks: Sequence[Chunk], outcome: PassOutcome) -> None:
         self._tally.stepped(chunks, outcome.seconds)
         self._scheduler.took(chunks, outcome.seconds)
         for chunk, scores in zip(chunks, outcome.scored, strict=True):

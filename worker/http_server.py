@@ -18,7 +18,7 @@ from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.answer import Answer, Asked
-from radixgate.worker.arriving import Arrivals
+from radixgate.worker.arriving import ArrivingRequests
 from radixgate.worker.engine import Engine
 from radixgate.worker.request_body import BodyPace, read_body
 
@@ -35,15 +35,15 @@ class GenerationRoutes:
         info: pb.WorkerInfo,
         wall_clock: Callable[[], float],
         serving: Callable[[], bool],
-        arrivals: Arrivals,
+        arriving_requests: ArrivingRequests,
         *,
         report_cached: bool = True,
     ) -> None:
-        """`serving` False: the worker drains, and takes no new prompts. `arrivals`: where requests
-        are found that the engine has not got yet. `report_cached`: OpenAI's usage says how many
-        prompt tokens were cached."""
+        """`serving` False: the worker drains, and takes no new prompts. `arriving_requests`: where
+        those are found that the engine has not got yet. `report_cached`: OpenAI's usage says how
+        many prompt tokens were cached."""
         self._serving = serving
-        self._arrivals = arrivals
+        self._arriving_requests = arriving_requests
         self._report_cached = report_cached
         self._engine = engine
         self._encoder = encoder
@@ -76,7 +76,7 @@ class GenerationRoutes:
 
     async def _begun(self, request: GenerationRequest, request_id: str) -> Answer:
         """Tokenized, and with the engine."""
-        with self._arrivals.of(request.rids) as arriving:
+        with self._arriving_requests.of(request.rids) as arriving:
             prompts = await self._encode(request)
             asked = Asked(
                 request,

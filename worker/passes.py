@@ -20,7 +20,7 @@ Scores = Sequence[ScoredToken] | Exception
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PassOutcome:
     """What a pass brought."""
 
     draws: Mapping[TokenSequence, Draw | Exception]  # of those that sampled, in their order
@@ -37,7 +37,7 @@ class Pass:
     late: Mapping[int, TokenSequence]  # rows whose token the pass before it is still to draw
 
 
-class Line(Protocol):
+class ComputeLine(Protocol):
     """Does what it is given, one after the other; a ThreadPoolExecutor of one thread is one."""
 
     def submit(self, call: Callable[[], T], /) -> "Future[T]": ...
@@ -62,7 +62,7 @@ class Passes:
     the sequences' ids, so it is asked for once these stand as of the pass before.
     """
 
-    def __init__(self, runner: ModelRunner, clock: Clock, line: Line) -> None:
+    def __init__(self, runner: ModelRunner, clock: Clock, line: ComputeLine) -> None:
         self._runner = runner
         self._clock = clock
         self._line = line
@@ -72,7 +72,7 @@ class Passes:
         batch, late = self._runner.batch(chunks)
         return Pass(chunks, batch, late)
 
-    def begin(self, one: Pass, before: Outcome | None = None) -> "Begun":
+    def begin(self, one: Pass, before: PassOutcome | None = None) -> "Begun":
         """Send its forward off. `before` is the outcome of the pass before it, if one of its rows
         goes on from there."""
         if one.late:
@@ -93,28 +93,32 @@ class Begun:
     """A pass in the line."""
 
     def __init__(
-        self, one: Pass, logits: "Future[tuple[torch.Tensor, float]]", line: Line, clock: Clock
+        self,
+        one: Pass,
+        logits: "Future[tuple[torch.Tensor, float]]",
+        line: ComputeLine,
+        clock: Clock,
     ) -> None:
         self.chunks = one.chunks
         self._logits = logits
         self._line = line
         self._clock = clock
-        self._outcome: Future[Outcome] | None = None
+        self._outcome: Future[PassOutcome] | None = None
 
     def sample(self) -> None:
         """Let the draws follow the forward: the sequences' ids are complete up to this pass."""
 
-        def draw() -> Outcome:
+        def draw() -> PassOutcome:
             logits, started_s = self._logits.result()
             sampling = [chunk.sequence for chunk in self.chunks if chunk.samples]
             draws = sample(logits[: len(sampling)], sampling)
             scored = self._scored(logits[len(sampling) :])
             by_sequence = dict(zip(sampling, draws, strict=True))
-            return Outcome(by_sequence, scored, self._clock.now() - started_s)
+            return PassOutcome(by_sequence, scored, self._clock.now() - started_s)
 
         self._outcome = self._line.submit(draw)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PassOutcome:
         """Waits for it. Raises what forward or sampling raised."""
         assert self._outcome is not None, "its draws were never asked for"
         return self._outcome.result()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from radixgate.worker.chunks import Chunk
-from radixgate.worker.passes import Begun, Outcome, Pass, Passes
+from radixgate.worker.passes import Begun, Pass, Passes, PassOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class Finished:
     """A pass that has been computed or has failed; without chunks: there was none."""
 
     chunks: Sequence[Chunk] = ()
-    outcome: Outcome | None = None  # None: it failed
+    outcome: PassOutcome | None = None  # None: it failed
     error: Exception | None = None  # None: it did not
 
 
@@ -29,7 +29,7 @@ class Pipeline:
         self._overlap = overlap
         self._planned: Pass | None = None
         self._flying: Begun | None = None
-        self._before: Outcome | None = None  # of the pass before the planned one; None: failed
+        self._before: PassOutcome | None = None  # of the pass before the planned one; None: failed
 
     @property
     def empty(self) -> bool:

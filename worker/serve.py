@@ -30,7 +30,7 @@ from radixgate.ready_lines import host_port, worker_ready
 from radixgate.spare_collector import spare_collector
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.admin_routes import AdminRoutes
-from radixgate.worker.arriving import Arrivals
+from radixgate.worker.arriving import ArrivingRequests
 from radixgate.worker.changes import wait_for_change
 from radixgate.worker.config import EngineConfig
 from radixgate.worker.engine import Engine
@@ -134,14 +134,14 @@ class _Worker:
             middlewares=[errors_as_json], client_max_size=self._server.max_payload_size
         )
         encoder = PromptEncoder(self._model.tokenizer_bundle)
-        arrivals = Arrivals()
+        arriving_requests = ArrivingRequests()
         GenerationRoutes(
             engine,
             encoder,
             info,
             time.time,
             self._serving,
-            arrivals,
+            arriving_requests,
             report_cached=self._server.enable_cache_report,
         ).add_to(app)
         AdminRoutes(
@@ -150,7 +150,7 @@ class _Worker:
             metrics if self._server.enable_metrics else None,
             asdict(self._config),
             self._serving,
-            arrivals,
+            arriving_requests,
         ).add_to(app)
         # A handler whose client has left is cancelled: it detaches, and the engine aborts.
         runner = web.AppRunner(

@@ -29,7 +29,7 @@ MODEL = "simulated"
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class NewsRules:
     """How news of the workers reaches the gateways."""
 
     report_gap_s: float = 0.02  # between two load reports of a worker, at least
@@ -67,7 +67,7 @@ class SimulatedGateway:
         policy: Policy,
         workers: Sequence[SimulatedWorker],
         block_size: int,
-        news: News,
+        news: NewsRules,
         timeline: Timeline,
         rng: random.Random,
         config: FleetConfig,
@@ -119,7 +119,7 @@ class Newsroom:
         self,
         worker: SimulatedWorker,
         gateways: Sequence[SimulatedGateway],
-        news: News,
+        news: NewsRules,
         timeline: Timeline,
         rng: random.Random,
     ) -> None:

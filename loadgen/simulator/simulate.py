@@ -13,7 +13,7 @@ from radixgate.loadgen.simulator.config import SimulateConfig
 from radixgate.loadgen.simulator.dataset_config import DatasetConfig
 from radixgate.loadgen.simulator.engine_fit import fitted
 from radixgate.loadgen.simulator.engine_model import EngineModel, engine_named
-from radixgate.loadgen.simulator.gateway import News
+from radixgate.loadgen.simulator.gateway import NewsRules
 from radixgate.loadgen.simulator.objective import objective_of
 from radixgate.loadgen.simulator.picture import picture
 from radixgate.loadgen.simulator.planned import dataset_requests, is_schedule, schedule_requests
@@ -85,7 +85,7 @@ class Trial:
             block_size=config.block_size,
             engine=self.engine,
             gateways=config.gateways,
-            news=News(
+            news=NewsRules(
                 report_gap_s=config.report_gap,
                 report_delay_s=config.report_delay,
                 event_delay_s=config.event_delay,

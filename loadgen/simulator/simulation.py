@@ -9,7 +9,7 @@ from radixgate.errors import ConfigError
 from radixgate.fleet.fleet import FleetConfig
 from radixgate.loadgen.simulator.block_pool import BlockPool
 from radixgate.loadgen.simulator.engine_model import EngineModel
-from radixgate.loadgen.simulator.gateway import News, Newsroom, SimulatedGateway
+from radixgate.loadgen.simulator.gateway import Newsroom, NewsRules, SimulatedGateway
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import Rule
 from radixgate.loadgen.simulator.sharing import Sharing
@@ -30,7 +30,7 @@ class SimulatedSite:
     block_size: int
     engine: EngineModel
     gateways: int = 1
-    news: News = field(default_factory=News)
+    news: NewsRules = field(default_factory=NewsRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,9 @@ class Simulation:
                     )
 
 
-def _news_of(site: SimulatedSite, rule: Rule) -> News:
+def _news_of(site: SimulatedSite, rule: Rule) -> NewsRules:
     news = site.news
     if rule.shared_cache:
         # It chooses by the truth, and every worker holds the same: nothing need be told.
-        return News(reports=False, events=False)
+        return NewsRules(reports=False, events=False)
     return replace(news, events=news.events and rule.events, believed_tokens=rule.believed_tokens)

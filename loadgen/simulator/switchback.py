@@ -28,7 +28,7 @@ _SALT = b"simulated"
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
+class SwitchedSite:
     """The fleet that is experimented on."""
 
     workers: int
@@ -58,7 +58,7 @@ class SimulatedSwitchback:
 
     def __init__(
         self,
-        plant: Plant,
+        site: SwitchedSite,
         declared: Declaration,
         policy_of: PolicyOf,
         seed: int,
@@ -75,20 +75,20 @@ class SimulatedSwitchback:
         self._workers = [
             SimulatedWorker(
                 number,
-                plant.engine,
-                BlockPool(plant.kv_blocks),
-                plant.block_size,
+                site.engine,
+                BlockPool(site.kv_blocks),
+                site.block_size,
                 self._timeline,
             )
-            for number in range(plant.workers)
+            for number in range(site.workers)
         ]
         know_neighbours(self._workers)
         self._arm = declared.arms[0].name
         self._gateway = SwitchedGateway(
             policy_of(self._arm, self._rng),
             self._workers,
-            plant.block_size,
-            plant.believed_blocks * plant.block_size,
+            site.block_size,
+            site.believed_blocks * site.block_size,
             self._timeline,
             self._rng,
         )

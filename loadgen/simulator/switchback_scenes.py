@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from radixgate.loadgen.simulator.engine_model import EngineModel
 from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, crowd_for, sessions_for
-from radixgate.loadgen.simulator.switchback import Plant
+from radixgate.loadgen.simulator.switchback import SwitchedSite
 from radixgate.loadgen.simulator.workload import Workload
 
 BLOCK_SIZE = 256
@@ -15,7 +15,7 @@ BLOCK_SIZE = 256
 class Scene:
     """What the arms are tried on."""
 
-    plant: Plant
+    site: SwitchedSite
     traffic: PrefixTraffic
     users: int | None = None  # that there are, always the same; None: sessions come open loop
 
@@ -33,7 +33,7 @@ class Scene:
 
 # Sessions come at a pace of their own: what waits is soon answered, what is cached stays.
 SESSIONS = Scene(
-    Plant(
+    SwitchedSite(
         workers=4,
         kv_blocks=420,
         believed_blocks=440,
@@ -61,7 +61,7 @@ SESSIONS = Scene(
 # As many rollouts or agents as were started, each of which waits for its answer: where prompts of
 # 12k tokens are computed again, most of the crowd waits, and what waits is minutes of work.
 CROWD = Scene(
-    replace(SESSIONS.plant, kv_blocks=1_000, believed_blocks=1_000),
+    replace(SESSIONS.site, kv_blocks=1_000, believed_blocks=1_000),
     PrefixTraffic(
         sessions_per_s=0.0,  # a session comes when another has ended
         groups=40,
@@ -80,7 +80,7 @@ CROWD = Scene(
 # than it takes copies to spread.
 COPIED_CROWD = replace(
     CROWD,
-    plant=replace(CROWD.plant, kv_blocks=700, believed_blocks=700),
+    site=replace(CROWD.site, kv_blocks=700, believed_blocks=700),
     traffic=replace(
         CROWD.traffic, groups=16, zipf=0.3, prefix_blocks=96, output_tokens=30, think_s=30.0
     ),

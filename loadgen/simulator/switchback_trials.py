@@ -192,7 +192,7 @@ def _run(
     # A crowd would go on for as long as it is answered; sessions that have come play to their end.
     until_s = math.inf if pair.scene.users is None else seconds
     switchback = SimulatedSwitchback(
-        pair.scene.plant, declared, _maker(pair), seed, lead_in_s, sends_until_s=until_s
+        pair.scene.site, declared, _maker(pair), seed, lead_in_s, sends_until_s=until_s
     )
     return switchback.run(pair.scene.workload(seconds, seed))
 

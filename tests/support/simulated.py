@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from radixgate.loadgen.simulator.block_pool import BlockPool
 from radixgate.loadgen.simulator.engine_model import ENGINES, EngineModel
-from radixgate.loadgen.simulator.gateway import News
+from radixgate.loadgen.simulator.gateway import NewsRules
 from radixgate.loadgen.simulator.job import Job
 from radixgate.loadgen.simulator.rules import rule_named
 from radixgate.loadgen.simulator.simulation import SimulatedRun, SimulatedSite, Simulation
@@ -57,9 +57,9 @@ def simulate(
     kv_blocks: int = 60,
     seed: int = 1,
     gateways: int = 1,
-    news: News | None = None,
+    news: NewsRules | None = None,
 ) -> tuple[Simulation, SimulatedRun]:
-    site = SimulatedSite(workers, kv_blocks, BLOCK, STUDY, gateways, news or News())
+    site = SimulatedSite(workers, kv_blocks, BLOCK, STUDY, gateways, news or NewsRules())
     simulation = Simulation(site, rule_named(policy, PolicyConfigs()), seed)
     return simulation, simulation.run(load)
 

@@ -18,7 +18,7 @@ from radixgate.worker.intake import ProcessorFactory
 from radixgate.worker.limits import WorkerLimits
 from radixgate.worker.logits import standard_processors
 from radixgate.worker.model_runner import ModelRunner
-from radixgate.worker.passes import Line
+from radixgate.worker.passes import ComputeLine
 
 
 class Ear:
@@ -92,7 +92,7 @@ class SmallEngine:
         clock: Clock | None = None,
         processors: ProcessorFactory = standard_processors,
         runner: ModelRunner | None = None,
-        line: Line | None = None,
+        line: ComputeLine | None = None,
         even_context: int | None = None,
         **settings: Unpack[Settings],
     ) -> None:

@@ -14,7 +14,7 @@ from radixgate.clock import SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.admin_routes import AdminRoutes
-from radixgate.worker.arriving import Arrivals
+from radixgate.worker.arriving import ArrivingRequests
 from radixgate.worker.engine import Engine
 from radixgate.worker.http_server import GenerationRoutes
 from radixgate.worker.toy import toy_tokenizer_bundle
@@ -35,19 +35,25 @@ class HeldEncoder(PromptEncoder):
 
 
 @asynccontextmanager
-async def worker() -> AsyncIterator[tuple[str, HeldEncoder, Arrivals]]:
+async def worker() -> AsyncIterator[tuple[str, HeldEncoder, ArrivingRequests]]:
     """Its address, its encoder, and who is on the way to its engine."""
     small = SmallEngine(clock=SystemClock(), vocab_size=512)
-    engine, encoder, arrivals = Engine(small.core, SystemClock()), HeldEncoder(), Arrivals()
+    engine, encoder, arriving_requests = (
+        Engine(small.core, SystemClock()),
+        HeldEncoder(),
+        ArrivingRequests(),
+    )
     info = pb.WorkerInfo(model="m", vocab_size=512, context_length=64)
     app = web.Application()
-    GenerationRoutes(engine, encoder, info, SystemClock().now, lambda: True, arrivals).add_to(app)
-    AdminRoutes(engine, info, None, {}, lambda: True, arrivals).add_to(app)
+    GenerationRoutes(
+        engine, encoder, info, SystemClock().now, lambda: True, arriving_requests
+    ).add_to(app)
+    AdminRoutes(engine, info, None, {}, lambda: True, arriving_requests).add_to(app)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     engine.start()
-    yield "http://{}:{}".format(*runner.addresses[0][:2]), encoder, arrivals
+    yield "http://{}:{}".format(*runner.addresses[0][:2]), encoder, arriving_requests
     encoder.let_go.set()
     engine.stop()
     await runner.cleanup()
@@ -63,7 +69,7 @@ async def worker() -> AsyncIterator[tuple[str, HeldEncoder, Arrivals]]:
     ],
 )
 async def test_who_is_still_tokenized_is_aborted(order: dict[str, object], aborted: int) -> None:
-    async with worker() as (url, encoder, arrivals), ClientSession() as client:
+    async with worker() as (url, encoder, arriving_requests), ClientSession() as client:
 
         async def post(path: str, body: object) -> dict[str, Any]:
             async with client.post(url + path, json=body) as answer:
@@ -76,9 +82,9 @@ async def test_who_is_still_tokenized_is_aborted(order: dict[str, object], abort
             return await post("/generate", {"text": "abc", "rid": rid, "sampling_params": few})
 
         asked = [asyncio.create_task(generate(rid)) for rid in ("r-1", "r-10")]
-        await until(lambda: len(arrivals) == 2)
+        await until(lambda: len(arriving_requests) == 2)
         assert await post("/abort_request", order) == {"aborted": aborted}
         encoder.let_go.set()
         ends = [(await one)["meta_info"]["finish_reason"]["type"] for one in asked]
         assert ends == ["abort"] * aborted + ["length"] * (2 - aborted)
-        assert len(arrivals) == 0
+        assert len(arriving_requests) == 0

@@ -10,7 +10,7 @@ from clocks import FakeClock
 from radixgate.clock import SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.worker.admin_routes import AdminRoutes, loads_body
-from radixgate.worker.arriving import Arrivals
+from radixgate.worker.arriving import ArrivingRequests
 from radixgate.worker.engine import Engine
 from radixgate.worker.histogram import Histogram
 from radixgate.worker.latencies import ABOUT
@@ -87,7 +87,7 @@ async def test_the_routes_answer() -> None:
     small = SmallEngine(clock=SystemClock())
     engine = Engine(small.core, SystemClock())
     app = web.Application()
-    AdminRoutes(engine, pb.WorkerInfo(), None, {}, lambda: True, Arrivals()).add_to(app)
+    AdminRoutes(engine, pb.WorkerInfo(), None, {}, lambda: True, ArrivingRequests()).add_to(app)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

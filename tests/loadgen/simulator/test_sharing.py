@@ -8,7 +8,7 @@ import pytest
 
 from books import IDLE, ask, identity
 from radixgate.fleet.fleet import Fleet, WorkerState
-from radixgate.loadgen.simulator.gateway import News
+from radixgate.loadgen.simulator.gateway import NewsRules
 from radixgate.loadgen.simulator.results import results_of
 from radixgate.loadgen.simulator.sharing import Sharing
 from radixgate.loadgen.simulator.timeline import Timeline
@@ -16,11 +16,11 @@ from radixgate.policies.registry import make_policy
 from simulated import conversations, request, simulate, workload
 
 # Workers that tell nothing: what gateways do not share they never learn.
-SILENT = News(reports=False, events=False)
+SILENT = NewsRules(reports=False, events=False)
 SESSIONS = conversations(40, 5, random.Random(5))
 
 
-def hit_rate(gateways: int, news: News) -> float:
+def hit_rate(gateways: int, news: NewsRules) -> float:
     simulation, run = simulate(
         "kv_cost", workload(SESSIONS, every_s=0.2), gateways=gateways, news=news, kv_blocks=200
     )

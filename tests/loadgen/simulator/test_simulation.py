@@ -8,7 +8,7 @@ import pytest
 
 from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.engine_model import EngineModel
-from radixgate.loadgen.simulator.gateway import News
+from radixgate.loadgen.simulator.gateway import NewsRules
 from radixgate.loadgen.simulator.results import completion_rate, results_of
 from radixgate.loadgen.simulator.rules import rule_named, rule_names
 from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
@@ -18,7 +18,7 @@ from radixgate.proto.kv_events import Tier
 from simulated import BLOCK, STUDY, conversations, request, simulate, workload
 
 SESSIONS = conversations(12, 4, random.Random(3))
-LATE = News(report_delay_s=0.2, event_delay_s=0.05, event_loss=0.2)
+LATE = NewsRules(report_delay_s=0.2, event_delay_s=0.05, event_loss=0.2)
 
 
 @pytest.mark.parametrize("policy", rule_names())

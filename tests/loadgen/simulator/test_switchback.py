@@ -18,7 +18,7 @@ from radixgate.analysis.experiments.records import (
     RequestLine,
 )
 from radixgate.loadgen.simulator.prefix_sessions import PrefixTraffic, crowd_for, sessions_for
-from radixgate.loadgen.simulator.switchback import Plant, SimulatedSwitchback
+from radixgate.loadgen.simulator.switchback import SimulatedSwitchback, SwitchedSite
 from radixgate.loadgen.simulator.workload import Client, Workload
 from radixgate.policies.base import Policy
 from radixgate.policies.least_load import LeastLoad
@@ -35,7 +35,7 @@ TRAFFIC = PrefixTraffic(
     think_s=1.0,
     block_size=BLOCK,
 )
-PLANT = Plant(workers=3, kv_blocks=200, believed_blocks=250, block_size=BLOCK, engine=STUDY)
+SITE = SwitchedSite(workers=3, kv_blocks=200, believed_blocks=250, block_size=BLOCK, engine=STUDY)
 DECLARED = Declaration(
     experiment="sim",
     kind="switchback",
@@ -59,7 +59,7 @@ def policy_of(name: str, rng: random.Random) -> Policy:
 
 def run(declared: Declaration = DECLARED, seed: int = 1) -> list[Record]:
     traffic = sessions_for(TRAFFIC, 130.0, random.Random(seed))
-    return SimulatedSwitchback(PLANT, declared, policy_of, seed, lead_in_s=10.0).run(traffic)
+    return SimulatedSwitchback(SITE, declared, policy_of, seed, lead_in_s=10.0).run(traffic)
 
 
 def events(records: Sequence[Record], *moments: str) -> list[BlockEvent]:
@@ -104,9 +104,9 @@ def test_a_crowd_has_as_many_users_as_asked_for_and_none_runs_out_of_sessions() 
 def test_nobody_sends_once_the_time_has_come() -> None:
     two = [request(600), replace(request(600, first=9), think_s=30.0)]
     crowd = Workload([Client(1.0, two), Client(50.0, [request(600)])])
-    records = SimulatedSwitchback(PLANT, ALONE, policy_of, 1, 0.0, sends_until_s=20.0).run(crowd)
+    records = SimulatedSwitchback(SITE, ALONE, policy_of, 1, 0.0, sends_until_s=20.0).run(crowd)
     assert [round(line.t_dispatch_s) for line in lines(records)] == [1]
-    assert len(lines(SimulatedSwitchback(PLANT, ALONE, policy_of, 1, 0.0).run(crowd))) == 3
+    assert len(lines(SimulatedSwitchback(SITE, ALONE, policy_of, 1, 0.0).run(crowd))) == 3
 
 
 def test_its_records_are_those_of_a_sound_experiment() -> None:
@@ -161,7 +161,7 @@ def test_a_request_counts_for_the_block_of_its_dispatch_though_it_ends_in_the_ne
 
 def test_a_hold_that_does_not_drain_ends_at_its_cap() -> None:
     long = Workload([Client(9.0, [request(600, output=20_000)])])
-    records = SimulatedSwitchback(PLANT, DECLARED, policy_of, 1, lead_in_s=0.0).run(long)
+    records = SimulatedSwitchback(SITE, DECLARED, policy_of, 1, lead_in_s=0.0).run(long)
     capped = events(records, "capped")
     assert [(e.block, e.hold_s, e.left) for e in capped][:2] == [(1, 10.0, 1), (2, 10.0, 1)]
 
@@ -184,8 +184,8 @@ def test_workers_that_share_cores_slow_each_other_down_here_too() -> None:
 
     def seconds(share: float) -> list[float]:
         engine = replace(STUDY, neighbour_share=share)
-        plant = replace(PLANT, workers=2, engine=engine)
-        records = SimulatedSwitchback(plant, ALONE, policy_of, 1, lead_in_s=0.0).run(both)
+        site = replace(SITE, workers=2, engine=engine)
+        records = SimulatedSwitchback(site, ALONE, policy_of, 1, lead_in_s=0.0).run(both)
         return sorted(line.e2e_s or 0.0 for line in lines(records))
 
     first, second = seconds(0.0)
