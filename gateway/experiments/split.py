@@ -105,7 +105,7 @@ def _choose_among(
         steps = candidates.read_decode_step_s()
         return [steps[at] for at in own] if steps else ()
 
-    added_up = candidates.reported_requests
+    added_up, there = candidates.reported_requests, candidates.requests_there
     mine = Candidates(
         ids=[candidates.ids[at] for at in own],
         requests_in_flight=[candidates.requests_in_flight[at] for at in own],
@@ -120,6 +120,7 @@ def _choose_among(
         read_recent_share=lambda at: candidates.read_recent_share(own[at]),
         read_decode_step_s=steps_s,
         reported_requests=[added_up[at] for at in own] if added_up else (),
+        requests_there=[there[at] for at in own] if there else (),
     )
     choice = policy.choose(request, mine)
 

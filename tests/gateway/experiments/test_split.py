@@ -94,7 +94,8 @@ def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
             recent_share=lambda at: (0.4, 0.5, 0.6)[at],
         ),
         read_decode_step_s=lambda: [0.01, 0.02, None],
-        reported_requests=(14, 16, 18),
+        reported_requests=(23, 25, 27),
+        requests_there=(24, 26, 28),
     )
     assert policy.choose(request("s"), three).index == 0
     (mine,) = arm.given
