@@ -16,7 +16,7 @@ from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
-from radixgate.loadgen.output_places import check_file, check_folder
+from radixgate.loadgen.output_places import check_file, check_folder, writing
 from radixgate.loadgen.progress import Progress, open_progress
 from radixgate.loadgen.report import table
 from radixgate.loadgen.reports.regenerate import overview_text, verdict_line, write_reports
@@ -48,7 +48,8 @@ class Workbench:
         schedule = self.schedule(config)
         print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)
         if config.schedule_file is not None:
-            write_schedule(Path(config.schedule_file), schedule)
+            with writing("--schedule-file", Path(config.schedule_file)):
+                write_schedule(Path(config.schedule_file), schedule)
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
         run = _play(config, schedule)
         print(table(config, run.summary), flush=True)
@@ -66,8 +67,9 @@ class Workbench:
             summary = whole_summary(Run(info, records, run.polls))
         else:
             folder = Path(config.output_folder)
-            write_run(folder, info, records, run.polls)
-            _, summary = write_reports(folder)
+            with writing("--output-folder", folder):
+                write_run(folder, info, records, run.polls)
+                _, summary = write_reports(folder)
         print(overview_text(info, summary))
         print(verdict_line(summary), flush=True)
         if config.output_folder is not None:
@@ -126,4 +128,5 @@ def _append(config: BenchConfig, run: BenchRun) -> None:
     summary: Summary = run.summary
     details = details_of(run.records) if config.output_details else {}
     result = result_of(config, summary, run.schedule_hash)
-    append_line(Path(config.output_file), result | details)
+    with writing("--output-file", Path(config.output_file)):
+        append_line(Path(config.output_file), result | details)

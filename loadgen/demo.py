@@ -17,7 +17,7 @@ from radixgate.loadgen.demo_config import POLICIES, DemoConfig
 from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
-from radixgate.loadgen.output_places import check_file
+from radixgate.loadgen.output_places import check_file, writing
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.schedule import hash_of
 from radixgate.up_config import UpConfig
@@ -47,7 +47,8 @@ def run_demo(config: DemoConfig) -> int:
     path = Path(config.output)
     path.parent.mkdir(parents=True, exist_ok=True)
     figures = {policy: figures_of(summary) for policy, summary in summaries.items()}
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
+    with writing("--output", path):
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
     print(f"written to {path}")
     return 1 if any(summary.failed for summary in summaries.values()) else 0
 

@@ -3,6 +3,8 @@
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from radixgate.errors import ConfigError
@@ -33,6 +35,15 @@ def check_folder(flag: str, where: str | None) -> None:
         _try(path)
     except OSError as error:
         raise _refusal(flag, path, error) from error
+
+
+@contextmanager
+def writing(flag: str, where: Path) -> Iterator[None]:
+    """A disk that was full or gone when it came to it is a ConfigError, as in the trial before."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(flag, where, error) from error
 
 
 def _try(folder: Path) -> None:

@@ -10,6 +10,7 @@ from radixgate.analysis.figures import Figure
 from radixgate.analysis.goodput_search import GoodputSearch, Probe
 from radixgate.errors import ConfigError
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.output_places import writing
 from radixgate.loadgen.reports.whole_summary import WholeSummary
 from radixgate.loadgen.study_config import StudyConfig
 
@@ -91,8 +92,9 @@ def _outcome(
 
 def _write(path: Path, search: GoodputSearch, probes: dict[float, Probe]) -> None:
     found = {"holds": search.holds, "fails": search.fails, "probes": list(probes.values())}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    with writing("--output-folder", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
 
 
 def _row(rate: float, summary: WholeSummary) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class AnswerFile:
             os.close(self._descriptor)
             raise
         _sync_folder(path)
+        self._path = path
         # Lines that wait for the disk: at most one for each request in flight, as each waits here.
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -47,8 +48,8 @@ class AnswerFile:
     async def append(self, custom_id: str, line: bytes) -> None:
         """Returns when the line is on the disk; lines of the same moment share one sync.
 
-        `line` has no line end. Raises ConfigError for an id that is there already, OSError if the
-        disk fails.
+        `line` has no line end. Raises ConfigError for an id that is there already, and if the disk
+        fails.
         """
         if custom_id in self.done:
             raise ConfigError(f"{custom_id!r} already has an answer")
@@ -74,9 +75,13 @@ class AnswerFile:
                         _write_and_sync, self._descriptor, b"".join(line for line, _ in taken)
                     )
                 except OSError as error:
+                    failure = ConfigError(
+                        f"--output {self._path} cannot be written: {error.strerror}; what is"
+                        " answered is kept, start the same command again"
+                    )
                     for _, written in taken:
                         if not written.done():
-                            written.set_exception(error)
+                            written.set_exception(failure)
                     continue
                 for _, written in taken:
                     if not written.done():

@@ -21,7 +21,7 @@ from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.open_files import raise_limit
-from radixgate.loadgen.output_places import check_folder
+from radixgate.loadgen.output_places import check_folder, writing
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.reports.run_folder import run_info, write_run
 from radixgate.loadgen.reusable import with_reusable
@@ -69,8 +69,9 @@ def run_compare(
         [arm.name for arm in compare.arms], runs, _started(compare), hash_of(schedule)
     )
     encoded = msgspec.json.encode(comparison)
-    (folder / COMPARISON).write_bytes(msgspec.json.format(encoded, indent=2) + b"\n")
-    text, worked = write_comparison(folder)
+    with writing("--output-folder", folder):
+        (folder / COMPARISON).write_bytes(msgspec.json.format(encoded, indent=2) + b"\n")
+        text, worked = write_comparison(folder)
     print(text)
     print(f"written: {folder}", flush=True)
     return 0 if worked else 1
@@ -98,7 +99,9 @@ async def _measured(
         )
     info = run_info((config, workload, shape), run.schedule_hash, run.clients, started_at)
     assert config.output_folder is not None
-    write_run(Path(config.output_folder), info, with_reusable(run.records, schedule), run.polls)
+    folder = Path(config.output_folder)
+    with writing("--output-folder", folder):
+        write_run(folder, info, with_reusable(run.records, schedule), run.polls)
 
 
 @asynccontextmanager

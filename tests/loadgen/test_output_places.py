@@ -14,7 +14,7 @@ from radixgate.loadgen.compare.run import run_compare
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo import run_demo
 from radixgate.loadgen.demo_config import DemoConfig
-from radixgate.loadgen.output_places import check_file, check_folder
+from radixgate.loadgen.output_places import check_file, check_folder, writing
 from radixgate.loadgen.workload_config import WorkloadConfig
 
 NOBODY = "http://127.0.0.1:9"
@@ -57,6 +57,14 @@ def test_a_trial_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
         "c",
         "c/d",
     ]
+
+
+def test_a_disk_that_fails_when_it_comes_to_it_is_named_too(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"^--output-folder .* cannot be written: No space"),
+        writing("--output-folder", tmp_path),
+    ):
+        Path("/dev/full").write_bytes(b"x")
 
 
 def test_a_file_that_is_there_keeps_what_it_holds(tmp_path: Path) -> None:

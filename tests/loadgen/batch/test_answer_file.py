@@ -1,5 +1,7 @@
 """The output of a batch survives whatever ended the process before."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,20 @@ async def test_only_one_process_writes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="another process is writing"):
         AnswerFile(tmp_path / "out.jsonl")
     await answers.close()
+
+
+async def test_a_full_disk_is_named_and_leaves_whole_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.jsonl"
+    await written(path, "a")
+    answers = AnswerFile(path)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(ConfigError, match=r"^--output .* cannot be written: No space.* is kept"):
+        await answers.append("b", b'{"custom_id": "b"}')
+    await answers.close()
+    assert path.read_bytes() == b'{"custom_id": "a"}\n'
