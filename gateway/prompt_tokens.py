@@ -6,16 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RequestError, WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.attempt import PromptTokens
 from radixgate.proto.blocks import root_id
-from radixgate.proto.generation import Encoder, GenerationRequest, encode_prompt
+from radixgate.proto.generation import Encoder, GenerationRequest, Prompt, encode_prompt
 from radixgate.proto.token_chains import TokenChains
 
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
 # thread and back; both are encoded where they are.
 _AT_ONCE_CHARS = 256
+# Of a text that is longer than a context of such long tokens, the beginning is encoded first. Where
+# it was cut, so many tokens at most are others than in the whole text.
+_LOOKED_AT_CHARS_A_TOKEN, _LOOKED_AT_CHARS, _CUT_TOKENS = 8, 4_096, 64
 T = TypeVar("T")
 
 
@@ -98,8 +101,36 @@ class PromptTokenizer:
             return _read(served, self._chains, generation, keys)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._thread, _read, served, self._chains, generation, keys
+            self._thread, _read_long, served, self._chains, generation, keys
         )
+
+
+def _check_length(prompt: Prompt, served: ServedModel) -> None:
+    """A text many times too long is not encoded to its end: for a minute nobody else's would be.
+
+    Raises RequestError.
+    """
+    text, context = prompt.sure_text(), served.context_length
+    most = _LOOKED_AT_CHARS_A_TOKEN * context + _LOOKED_AT_CHARS
+    if len(text) <= most or len(served.encoder.encode_text(text[:most])) < context + _CUT_TOKENS:
+        return
+    raise RequestError(
+        f"{prompt.field} has far more than {context} tokens; the context of {context} leaves no"
+        " room for an answer: shorten it",
+        param=prompt.field,
+        code="context_length_exceeded",
+    )
+
+
+def _read_long(
+    served: ServedModel,
+    chains: TokenChains,
+    generation: GenerationRequest,
+    keys: Sequence[MirrorKey],
+) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    for prompt in generation.prompts:
+        _check_length(prompt, served)
+    return _read(served, chains, generation, keys)
 
 
 def _read(

@@ -36,6 +36,11 @@ class Prompt(Protocol):
         """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
         ...
 
+    def sure_text(self) -> str:
+        """Text whose tokens are all among the prompt's, whatever a template does; empty where that
+        is not known, or there is no need to ask."""
+        ...
+
     def routing_bytes(self) -> bytes:
         """Bytes that grow as the prompt grows, where no tokenizer is at hand to route by."""
         ...

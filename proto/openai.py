@@ -31,6 +31,11 @@ class ChatPrompt:
             self.messages, tools=self.tools, template_kwargs=self.template_kwargs
         )
 
+    def sure_text(self) -> str:
+        # Templates leave out what an assistant thought, and never what a user said.
+        said = [one.get("content") for one in self.messages if one.get("role") == "user"]
+        return "\n".join([content for content in said if isinstance(content, str)])
+
     def routing_bytes(self) -> bytes:
         return message_bytes(self.messages, self.tools)
 
@@ -45,6 +50,9 @@ class TextPrompt:
     def token_ids(self, encoder: Encoder) -> "array[int]":
         return encoder.encode_text(self.text)
 
+    def sure_text(self) -> str:
+        return self.text
+
     def routing_bytes(self) -> bytes:
         return self.text.encode("utf-8", "surrogatepass")
 
@@ -58,6 +66,9 @@ class IdsPrompt:
 
     def token_ids(self, encoder: Encoder) -> "array[int]":
         return self.ids
+
+    def sure_text(self) -> str:
+        return ""
 
     def routing_bytes(self) -> bytes:
         return self.ids.tobytes()

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ async def test_another_policy_and_limit_hold_for_the_next_request() -> None:
 
 
 async def test_other_thresholds_of_checks_hold_for_workers_that_are_there() -> None:
-    never = {"health_failure_threshold": 1_000, "health_success_threshold": 1}
+    never: dict[str, Any] = {"health_failure_threshold": 1_000, "health_success_threshold": 1}
     async with ScriptedWorker() as worker, small_gateway([worker], **never) as gateway:
         first = GatewaySettings(quick(worker_urls=(worker.url,), **never))
         worker.admin["/health"] = lambda request: json_answer({}, 503)
