@@ -1,5 +1,6 @@
 """One request as it is told afterwards: when it did what, where it went, and how it ended."""
 
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from radixgate.gateway.request_ids import HEADER
 from radixgate.gateway.stand_in import StandIn
 
 _EVENT_STREAM = b"text/event-stream"
+_log = logging.getLogger(__name__)
 # Refused because nobody could take it now.
 _REJECTED = (429, 503)
 
@@ -193,7 +195,13 @@ class Story(StandIn):
         self._client.on_failure(error)
 
     def _end(self) -> None:
+        if self._over:
+            return  # its end has failed, and is told once
         self._over = True
         self.ended_at = self._clock.now()
         for teller in self._tellers:
-            teller.tell(self)
+            try:
+                teller.tell(self)
+            except Exception:
+                # Its client is still to hear of the end.
+                _log.exception("a request could not be told of")

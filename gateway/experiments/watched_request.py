@@ -214,6 +214,8 @@ class WatchedRequest(StandIn):
         self._client.on_failure(error)
 
     def _end(self) -> None:
+        if self.over:
+            return  # its end has failed
         self.over = True
         self.core.held.leave(self)
         self.ended_at = self.core.clock.now()
