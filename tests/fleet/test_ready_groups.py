@@ -43,6 +43,13 @@ def test_a_name_leads_to_who_serves_it_by_load_of_all_names() -> None:
     books.check()
 
 
+def test_a_rehearsal_by_another_name_sees_what_is_counted_under_the_first() -> None:
+    books = fleet()
+    join(books, "w0", "a", "x")
+    lease(books, "a")
+    assert list(books.rehearse(Ask("x", 10, {})).candidates.requests_in_flight) == [1]
+
+
 def test_other_names_change_neither_counts_nor_mirror() -> None:
     books = fleet()
     join(books, "w0", "a", "x")

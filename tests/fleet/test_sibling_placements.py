@@ -3,11 +3,13 @@
 import pytest
 
 from books import MODEL, ask, identity
+from clocks import FakeClock
 from radixgate.fleet import siblings
-from radixgate.fleet.fleet import Outcome
+from radixgate.fleet.fleet import FleetConfig, Outcome
 from radixgate.fleet.identity import MirrorKey
 from radixgate.fleet.news import News, PlacementEnd
-from sibling_processes import Pair
+from radixgate.radix_mirror.mirror import MirrorConfig
+from sibling_processes import Pair, Process
 
 
 def test_each_end_is_that_of_its_own_prompt() -> None:
@@ -28,6 +30,26 @@ def test_a_placed_prompt_counts_as_cached_at_the_sibling_until_it_fails() -> Non
     lease.close(Outcome.FAILED)
     pair.tell()
     assert pair.two.depth("a", "x" * 100) == 0
+
+
+def test_a_placed_prompt_counts_for_as_long_as_in_a_fleet_of_one_process() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    pair.clock.advance(1.999)
+    assert [process.depth("a", "x" * 100) for process in (pair.one, pair.two)] == [100, 100]
+    pair.clock.advance(0.001)
+    assert [process.depth("a", "x" * 100) for process in (pair.one, pair.two)] == [0, 0]
+
+
+def test_what_bounds_a_mirror_bounds_that_of_each_process() -> None:
+    clock, config = FakeClock(), FleetConfig(mirror=MirrorConfig(mirror_ttl_s=5.0))
+    process = Process(1, clock, reports_kv=False, config=config)
+    process.lease("x" * 100).close(Outcome.OK)
+    clock.advance(4.9)
+    assert process.depth("a", "x" * 100) == 100
+    clock.advance(0.1)
+    assert process.depth("a", "x" * 100) == 0
 
 
 def test_without_reports_an_answered_prompt_stays_believed_everywhere() -> None:

@@ -4,7 +4,7 @@ import random
 
 from books import ask, identity, ids_of
 from clocks import FakeClock
-from radixgate.fleet.fleet import Fleet, Lease, WorkerState
+from radixgate.fleet.fleet import Fleet, FleetConfig, Lease, WorkerState
 from radixgate.fleet.siblings import Siblings
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 
@@ -12,11 +12,18 @@ from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 class Process:
     """One of several over the workers `a` and `b`."""
 
-    def __init__(self, peer: int, clock: FakeClock, *, reports_kv: bool = True) -> None:
+    def __init__(
+        self,
+        peer: int,
+        clock: FakeClock,
+        *,
+        reports_kv: bool = True,
+        config: FleetConfig | None = None,
+    ) -> None:
         self.calls = 0
         self.clock = clock
         policy = cache_aware(CacheAwareConfig(), random.Random(peer))
-        self.fleet = Fleet(policy, clock, random.Random(peer))
+        self.fleet = Fleet(policy, clock, random.Random(peer), config)
         self.siblings = Siblings(peer, self._call)
         self.siblings.open(self.fleet)
         self._reports_kv = reports_kv
