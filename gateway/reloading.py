@@ -132,7 +132,10 @@ class Reloading:
                 raise ConfigError(
                     f"worker {worker_id} is {member.address.url} now: remove it first"
                 )
-            if entry.api_key != member.api_key and entry.api_key is not None:
+            before = self._named.get(worker_id)
+            # One that was named without a key may have got it by a request.
+            named_key = before is not None and before.api_key is not None
+            if entry.api_key != member.api_key and (named_key or entry.api_key is not None):
                 raise ConfigError(f"worker {worker_id} has another key now: remove it first")
 
     async def _follow(self, named: Mapping[str, WorkerEntry]) -> None:
@@ -142,8 +145,12 @@ class Reloading:
             if member is not None:
                 await self._workers.before_leaving(member)
                 self._workers.remove(worker_id)
-        self._named = named
+        before, self._named = self._named, named
         self._add(named)
+        for worker_id, entry in named.items():
+            had = before.get(worker_id)
+            if entry.labels is None and had is not None and had.labels is not None:
+                self._workers.find(worker_id).labels = {}
 
     def _add(self, named: Mapping[str, WorkerEntry]) -> None:
         for entry in named.values():

@@ -197,6 +197,26 @@ async def test_the_workers_of_the_file_come_and_go_and_others_stay(tmp_path: Pat
         assert urls == {by_flag.url, later.url, by_request.url}
 
 
+async def test_what_a_file_says_no_more_of_a_worker_does_not_stay(tmp_path: Path) -> None:
+    async with ScriptedWorker() as worker, small_gateway() as gateway:
+        file = tmp_path / "workers.yaml"
+        first = GatewaySettings(quick())
+        now = replace(first, config=replace(first.config, workers_file=str(file)))
+        readable(gateway, first, lambda: now)
+        name = worker.url[7:]
+
+        async def reloaded(more: str) -> tuple[int, object]:
+            file.write_text(f"workers:\n  - {{url: '{worker.url}'{more}}}\n")
+            status = (await gateway.post("/reload", b"")).status
+            return status, (await gateway.get(f"/workers/{name}")).json["labels"]
+
+        assert await reloaded(", api_key: k, labels: {zone: b}") == (200, {"zone": "b"})
+        assert await reloaded(", api_key: k") == (200, {})
+        assert await reloaded("") == (400, {}), "its key cannot be taken from it"
+        await gateway.put(f"/workers/{name}", {"labels": {"by": "hand"}})
+        assert await reloaded(", api_key: k") == (200, {"by": "hand"})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
