@@ -22,6 +22,10 @@ def test_what_is_usual_follows_each_speed_that_is_shown_and_each_worker_that_lea
     assert expected_s("y") == guess_s
     show(books, "a", 2_000)
     assert expected_s("z") == 0.5
+    faster = report(prefill_busy_us_total=2_000_000, prefill_tokens_total=2_000 + 8_000)
+    books.fleet.report_load("a", faster)
+    assert expected_s("u") == 0.125
+    show(books, "a", 2_000)
     show(books, "b", 4_000)
     assert expected_s("v") == 1_000 / 3_000
     books.fleet.remove("a")

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,11 @@ from books import identity
 from clocks import FakeClock
 from radixgate.errors import NoWorkerAvailable, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, Lease, Outcome, WorkerState
+from radixgate.fleet.own_queue import OwnQueue
+from radixgate.fleet.ready_groups import ReadyGroups
+from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.policies.registry import make_policy
+from radixgate.radix_mirror.mirror import MirrorConfig
 
 WORKERS = ("w0", "w1", "w2", "w3")
 ADAPTERS = ("x", "y", "z")
@@ -41,6 +46,36 @@ def test_a_name_leads_to_who_serves_it_by_load_of_all_names() -> None:
     assert {lease(books, "a").worker.id for _ in range(3)} == {"w1"}, "w0 is busy with x"
     assert Counter(view.in_flight for view in books.workers()) == {3: 2}
     books.check()
+
+
+def test_a_group_is_made_once_and_others_keep_their_order() -> None:
+    names = [f"w{number}" for number in range(6)]
+    shared = SharedMirror.of(identity("w0").mirror, FakeClock(), MirrorConfig())
+    ready = {
+        name: WorkerRecord(
+            replace(identity(name), adapters=("x",) if name != "w5" else ()),
+            shared,
+            OwnQueue(count(1)),
+            WorkerState.READY,
+        )
+        for name in names
+    }
+    groups = ReadyGroups(ready, FakeClock(), random.Random(1))
+    assert groups.made("toy") is groups.made("toy") is groups.kept["toy"]
+    assert {*groups.made("toy").ids} == {*names}
+    orders = [groups.made("x").ids for _ in range(5)]
+    assert orders == [orders[0]] * 5
+    assert {*orders[0]} == {*names[:5]}
+    assert "x" not in groups.kept
+    groups.check()
+
+
+def test_who_has_left_is_not_the_model_of_who_names_none() -> None:
+    books = fleet()
+    join(books, "w0", "a")
+    join(books, "w1", "b")
+    books.remove("w0")
+    assert books.lease(Ask(None, 10, {})).worker.id == "w1"
 
 
 def test_a_rehearsal_by_another_name_sees_what_is_counted_under_the_first() -> None:
