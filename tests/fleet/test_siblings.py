@@ -31,6 +31,7 @@ def test_a_lease_counts_at_the_sibling_from_its_opening_to_its_end() -> None:
 
 def test_a_prompt_shorter_than_a_block_is_news_too() -> None:
     pair = Pair()
+    pair.tell()  # of who has joined
     lease = pair.one.fleet.lease(structs.replace(ask("x" * 5), blocks={}), ["b"])
     pair.tell()
     assert pair.two.counts("a") == (1, 5, 5)
