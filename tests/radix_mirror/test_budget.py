@@ -114,3 +114,20 @@ def test_what_an_entry_weighs_is_what_it_takes(enter: Callable[..., None]) -> No
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert 0.5 <= mirror.weight().bytes / taken <= 1.5
+
+
+def test_it_is_weighed_before_it_can_be_too_much() -> None:
+    budget = 40_000
+    mirror, draw = mirror_of(budget), random.Random(1)
+    heaviest = 0
+    for _ in range(300):
+        first = draw.randrange(5) * 1_000
+        prompt = list(range(first + 1, first + draw.randrange(1, 3 * PIECE_BLOCKS)))
+        mirror.depths(prompt)
+        for worker in draw.choice((["own"], ["other", "own"])):
+            mirror.expect(worker, prompt, 9.0)
+        if draw.random() < 0.1:
+            mirror.forget()
+        mirror.check()
+        heaviest = max(heaviest, mirror.weight().bytes)
+    assert 0.9 * budget < heaviest <= budget
