@@ -244,7 +244,7 @@ def _prompt_bytes(prompt: str | Sequence[object], where: str) -> bytes:
     if not prompt:
         raise RequestError(f"{where} is empty", param=where)
     first = prompt[0]
-    if isinstance(first, int):
+    if isinstance(first, int | float):
         ids: array[int] = as_token_ids(list(prompt), where)
         return ids.tobytes()
     for place, item in enumerate(prompt):

@@ -169,3 +169,14 @@ def test_a_stored_response_is_gone_on_with_where_it_was_answered() -> None:
     assert read(RESPONSE, body).session == "resp_1"
     assert read(RESPONSE, {**body, "conversation": "conv_1"}).session == "conv_1"
     assert read(RESPONSE, {"input": "hi", "user": "u"}).session == "u"
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [(b"/v1/completions", "prompt"), (b"/generate", "input_ids"), (b"/v1/embeddings", "input")],
+)
+def test_token_ids_written_as_fractions_that_are_none_are_ids(path: bytes, field: str) -> None:
+    as_ids = read_foreign(path, b'{"%b": [2, 3]}' % field.encode())
+    assert read_foreign(path, b'{"%b": [2.0, 3]}' % field.encode()) == as_ids
+    with pytest.raises(RequestError, match=r"must be a token id, not 2\.5"):
+        read_foreign(path, b'{"%b": [2.5, 3]}' % field.encode())
