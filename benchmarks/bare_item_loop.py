@@ -19,10 +19,10 @@ from typing import cast
 import grpc
 import uvloop
 
-from radixgate.gateway.grpc_endpoint import GrpcEndpoint
-from radixgate.gateway.http2_silence import Pings
-from radixgate.gateway.http2_stream import Http2Stream
-from radixgate.gateway.loop_turn import LoopTurn
+from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint
+from radixgate.gateway.upstream.http2_silence import Pings
+from radixgate.gateway.upstream.http2_stream import Http2Stream
 from radixgate.proto.contract import CONTRACT_VERSION, WHOLE_CREDIT
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc

@@ -29,9 +29,9 @@ from pathlib import Path
 
 from contestants.task_loop import Result, Task
 
-from radixgate.worker.converted import CONVERTER_VERSION, open_converted
-from radixgate.worker.file_identity import file_identity
-from radixgate.worker.model_store import DEFAULT_CACHE_DIR
+from radixgate.worker.weights.converted import CONVERTER_VERSION, open_converted
+from radixgate.worker.weights.file_identity import file_identity
+from radixgate.worker.weights.model_store import DEFAULT_CACHE_DIR
 
 CONTESTANTS = Path(__file__).parent / "contestants"
 VOCABULARY = 49_000

@@ -13,10 +13,15 @@ from dataclasses import dataclass
 
 import torch
 
-from radixgate.worker.batch import ForwardBatch, KvPool
-from radixgate.worker.compute import choose_compute
-from radixgate.worker.config import ATTENTION_BACKENDS, KV_CACHE_DTYPES, WEIGHTS, EngineConfig
-from radixgate.worker.model_store import DEFAULT_CACHE_DIR, open_model
+from radixgate.worker.engine.compute import choose_compute
+from radixgate.worker.forward.batch import ForwardBatch, KvPool
+from radixgate.worker.settings.engine_config import (
+    ATTENTION_BACKENDS,
+    KV_CACHE_DTYPES,
+    WEIGHTS,
+    EngineConfig,
+)
+from radixgate.worker.weights.model_store import DEFAULT_CACHE_DIR, open_model
 
 
 class Bench:

@@ -18,11 +18,11 @@ from gateway_request import LIMITED, Wire
 
 from attached_gateway import join_attached
 from radixgate.clock import SystemClock
-from radixgate.gateway.attach import AttachStream
-from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.choice.own_policy import own_policy
+from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.gateway import Gateway
-from radixgate.gateway.http_front import FrontConnection
-from radixgate.gateway.own_policy import own_policy
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.step_tokens import with_tokens

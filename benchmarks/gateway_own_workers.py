@@ -29,7 +29,7 @@ import uvloop
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.text.prompt_encoder import PromptEncoder
-from radixgate.worker.toy import toy_tokenizer_bundle
+from radixgate.worker.weights.toy import toy_tokenizer_bundle
 
 HERE = Path(__file__).parent
 WORKER_PORTS, GATEWAY_PORT, KEY = (19301, 19302), 19300, "bench-key"

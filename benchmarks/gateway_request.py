@@ -15,16 +15,16 @@ from typing import cast
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
-from radixgate.gateway.access_config import AccessConfig
-from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.choice.own_policy import own_policy
+from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.gateway import Gateway
-from radixgate.gateway.http_front import FrontConnection
-from radixgate.gateway.limits_config import LimitsConfig
-from radixgate.gateway.own_policy import own_policy
-from radixgate.gateway.rules import NO_RULES, GatewayRules
-from radixgate.gateway.upstream_connection import UpstreamConnection
-from radixgate.gateway.upstream_http import UpstreamPool
-from radixgate.gateway.worker_http import HttpWorkerClient
+from radixgate.gateway.settings.access_config import AccessConfig
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.limits_config import LimitsConfig
+from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
+from radixgate.gateway.upstream.connection import UpstreamConnection
+from radixgate.gateway.upstream.pool import UpstreamPool
+from radixgate.gateway.workers.worker_http import HttpWorkerClient
 from radixgate.policies.registry import PolicyConfigs
 
 BATCH, BATCHES, WORKERS = 200, 60, 2

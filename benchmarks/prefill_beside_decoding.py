@@ -33,10 +33,10 @@ from typing import TypeVar
 from radixgate.clock import Clock, SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.spare_collector import spare_collector
-from radixgate.worker.config import EngineConfig
-from radixgate.worker.engine import Engine
-from radixgate.worker.model_store import open_model
-from radixgate.worker.open_engine import open_engine
+from radixgate.worker.engine.engine import Engine
+from radixgate.worker.engine.open_engine import open_engine
+from radixgate.worker.settings.engine_config import EngineConfig
+from radixgate.worker.weights.model_store import open_model
 
 LONG = 1_000  # the handle of the long prompt
 VOCABULARY = 250

@@ -20,7 +20,7 @@ from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
 from radixgate.proto.step_tokens import with_tokens
-from radixgate.worker.toy import toy_tokenizer_bundle
+from radixgate.worker.weights.toy import toy_tokenizer_bundle
 
 Context = grpc.aio.ServicerContext[Any, Any]
 PART_BYTES = 1_000_000

@@ -9,38 +9,38 @@ from typing import Protocol
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.another_try import AnotherTry
-from radixgate.gateway.asking import Asking
-from radixgate.gateway.attempt import WorkerClient
-from radixgate.gateway.breakers import Breakers
-from radixgate.gateway.config import GatewayConfig
-from radixgate.gateway.core import Core, PatienceRule
-from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.detour import Detour
-from radixgate.gateway.forwarder import Forwarder
-from radixgate.gateway.gatekeeper import Limits, generator_of
-from radixgate.gateway.generator import Generator
-from radixgate.gateway.held_requests import HeldRequests
-from radixgate.gateway.key_ring import KeyRing
-from radixgate.gateway.loop_turn import LoopTurn
-from radixgate.gateway.metrics import GatewayMetrics, WorkerRow
-from radixgate.gateway.mirror_file import MirrorFile
-from radixgate.gateway.narrated import NarratedForwarder
+from radixgate.gateway.asking.prompt_tokens import PromptTokenizer
+from radixgate.gateway.asking.question import Asking
+from radixgate.gateway.asking.stored_responses import StoredResponses
+from radixgate.gateway.attempt.attempt import WorkerClient
+from radixgate.gateway.choice.another_try import AnotherTry
+from radixgate.gateway.choice.breakers import Breakers
+from radixgate.gateway.choice.outliers import Outliers
+from radixgate.gateway.choice.own_policy import let_decide
+from radixgate.gateway.choice.retries import RetryRule
+from radixgate.gateway.choice.retry_budget import ALWAYS, RetryBudget
+from radixgate.gateway.choice.spared import Spared
+from radixgate.gateway.choice.worker_choice import WorkerChoice
+from radixgate.gateway.entry.gatekeeper import Limits, generator_of
+from radixgate.gateway.entry.generator import Generator
+from radixgate.gateway.entry.key_ring import KeyRing
+from radixgate.gateway.exchange.core import Core, PatienceRule
+from radixgate.gateway.exchange.detour import Detour
+from radixgate.gateway.exchange.forwarder import Forwarder
+from radixgate.gateway.exchange.held_requests import HeldRequests
+from radixgate.gateway.exchange.narrated import NarratedForwarder
+from radixgate.gateway.heads.own_headers import OwnHeaders
+from radixgate.gateway.loop.deadlines import Deadlines
+from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.observe.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.observers import Observers
-from radixgate.gateway.outliers import Outliers
-from radixgate.gateway.own_headers import OwnHeaders
-from radixgate.gateway.own_names import OwnNames
-from radixgate.gateway.own_policy import let_decide
-from radixgate.gateway.prompt_tokens import PromptTokenizer
-from radixgate.gateway.retries import RetryRule
-from radixgate.gateway.retry_budget import ALWAYS, RetryBudget
-from radixgate.gateway.roster import Roster
-from radixgate.gateway.rules import GatewayRules
-from radixgate.gateway.spared import Spared
-from radixgate.gateway.stored_responses import StoredResponses
-from radixgate.gateway.worker_choice import WorkerChoice
-from radixgate.gateway.worker_factories import worker_factories
-from radixgate.gateway.worker_rows import worker_gauges
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.rules import GatewayRules
+from radixgate.gateway.workers.mirror_file import MirrorFile
+from radixgate.gateway.workers.own_names import OwnNames
+from radixgate.gateway.workers.roster import Roster
+from radixgate.gateway.workers.worker_factories import worker_factories
+from radixgate.gateway.workers.worker_rows import worker_gauges
 
 
 class ServedWorkers(Protocol):

@@ -8,14 +8,14 @@ from functools import partial
 
 from radixgate.clock import Clock
 from radixgate.errors import ConfigError
-from radixgate.gateway.closed_door import ClosedDoor
+from radixgate.gateway.asking.foreign_request import HOT_PATHS
 from radixgate.gateway.data_path import DataPath
-from radixgate.gateway.foreign_request import HOT_PATHS
-from radixgate.gateway.front import Front
-from radixgate.gateway.header_rules import HeaderConfig
-from radixgate.gateway.http_front import FrontConnection
-from radixgate.gateway.request_head import HeadCache
-from radixgate.gateway.request_reader import FrontLimits
+from radixgate.gateway.entry.closed_door import ClosedDoor
+from radixgate.gateway.entry.connections import Front
+from radixgate.gateway.entry.http_front import FrontConnection
+from radixgate.gateway.heads.request_head import HeadCache
+from radixgate.gateway.heads.request_reader import FrontLimits
+from radixgate.gateway.settings.header_rules import HeaderConfig
 
 _DRAIN_LOOK_S = 0.05
 _BACKLOG = 4096

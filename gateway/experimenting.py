@@ -11,14 +11,14 @@ from prometheus_client.metrics_core import Metric
 
 from radixgate.clock import Clock
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.admin_experiments import ExperimentRoutes
 from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
 from radixgate.gateway.experiments.experiments import Experiments
 from radixgate.gateway.experiments.gauges import experiment_metrics
 from radixgate.gateway.experiments.record_file import WriterThread
+from radixgate.gateway.experiments.routes import ExperimentRoutes
 from radixgate.gateway.experiments.site import Site
-from radixgate.gateway.workers import UnknownWorker, Workers
+from radixgate.gateway.workers.workers import UnknownWorker, Workers
 
 
 class Experimenting:

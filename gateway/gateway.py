@@ -4,16 +4,16 @@ import random
 
 from radixgate.clock import Clock
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.gateway.data_path import Rules
 from radixgate.gateway.door import Door, Listening
+from radixgate.gateway.entry.key_ring import KeyRing
 from radixgate.gateway.headquarters import Headquarters
-from radixgate.gateway.key_ring import KeyRing
 from radixgate.gateway.observers import Observers
-from radixgate.gateway.own_policy import own_policy
 from radixgate.gateway.reloading import Adoption, Reloading
-from radixgate.gateway.rules import NO_RULES, GatewayRules
-from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.gateway_settings import GatewaySettings
+from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
 from radixgate.policies.registry import PolicyConfigs
 
 

@@ -9,12 +9,12 @@ from aiohttp import web
 
 from radixgate.clock import Clock
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.admin import Admin
-from radixgate.gateway.admin_log import admin_log
+from radixgate.gateway.admin.application import Admin
+from radixgate.gateway.admin.log import admin_log
 from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.experimenting import Experimenting
-from radixgate.gateway.health import HealthRule
-from radixgate.gateway.workers import Workers
+from radixgate.gateway.workers.health import HealthRule
+from radixgate.gateway.workers.workers import Workers
 
 
 class Headquarters:

@@ -9,12 +9,12 @@ from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.fleet.journal import Journal
 from radixgate.fleet.rule import Rule
-from radixgate.gateway.decision_log import DecisionLog
-from radixgate.gateway.line_writer import LineWriter
-from radixgate.gateway.narrated import Opening
-from radixgate.gateway.observe_config import ObserveConfig
-from radixgate.gateway.request_log import RequestLog
-from radixgate.gateway.story import Teller
+from radixgate.gateway.exchange.narrated import Opening
+from radixgate.gateway.observe.decision_log import DecisionLog
+from radixgate.gateway.observe.line_writer import LineWriter
+from radixgate.gateway.observe.request_log import RequestLog
+from radixgate.gateway.observe.story import Teller
+from radixgate.gateway.settings.observe_config import ObserveConfig
 
 
 class Traces(Teller, Opening, Protocol):
@@ -87,7 +87,7 @@ def check(config: ObserveConfig) -> None:
 def _tracing(url: str, sample_ratio: float, epoch_s: float) -> Traces:
     # Imported here alone: it needs the extra.
     try:
-        from radixgate.gateway.tracing import Tracing, exporter_to
+        from radixgate.gateway.observe.tracing import Tracing, exporter_to
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"--otlp-traces-endpoint needs {missing.name}: install radixgate[otel]"

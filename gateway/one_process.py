@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from radixgate.errors import ConfigError, RequestError
-from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.settings.gateway_settings import GatewaySettings
 
 _WHY = (
     "experiments divide the traffic of one process, and this gateway has {count}:"

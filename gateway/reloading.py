@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from aiohttp import web
 
 from radixgate.errors import ConfigError, RequestError
-from radixgate.gateway.json_answer import json_answer
-from radixgate.gateway.key_ring import KeyRing, keys_of
-from radixgate.gateway.keys_file import KeyEntry
-from radixgate.gateway.process_share import check_shares
-from radixgate.gateway.reload import Change, change_of
-from radixgate.gateway.settings import GatewaySettings
-from radixgate.gateway.workers import Workers
-from radixgate.gateway.workers_file import WorkerEntry, configured_workers
+from radixgate.gateway.admin.json_answer import json_answer
+from radixgate.gateway.entry.key_ring import KeyRing, keys_of
+from radixgate.gateway.settings.change import Change, change_of
+from radixgate.gateway.settings.gateway_settings import GatewaySettings
+from radixgate.gateway.settings.keys_file import KeyEntry
+from radixgate.gateway.settings.share_of_limits import check_shares
+from radixgate.gateway.workers.workers import Workers
+from radixgate.gateway.workers.workers_file import WorkerEntry, configured_workers
 from radixgate.log import fields
 
 _log = logging.getLogger(__name__)

@@ -12,14 +12,14 @@ import uvloop
 
 from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
-from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.observers import Observers, check
-from radixgate.gateway.own_policy import own_policy
-from radixgate.gateway.process_parent import ParentGateway
+from radixgate.gateway.processes.parent import ParentGateway
 from radixgate.gateway.reloading import Reloading
-from radixgate.gateway.rules import warn_if_open
-from radixgate.gateway.settings import GatewaySettings
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.gateway_settings import GatewaySettings
+from radixgate.gateway.settings.rules import warn_if_open
 from radixgate.kept_heap import keep_heap
 from radixgate.policies.registry import effective_policy
 from radixgate.ready_lines import gateway_ready, host_port

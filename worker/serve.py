@@ -29,19 +29,19 @@ from radixgate.proto.http_log import http_log
 from radixgate.ready_lines import host_port, worker_ready
 from radixgate.spare_collector import spare_collector
 from radixgate.text.prompt_encoder import PromptEncoder
-from radixgate.worker.admin_routes import AdminRoutes
-from radixgate.worker.arriving import ArrivingRequests
-from radixgate.worker.changes import wait_for_change
-from radixgate.worker.config import EngineConfig
-from radixgate.worker.engine import Engine
-from radixgate.worker.grpc_server import WorkerService
-from radixgate.worker.http_server import GenerationRoutes
-from radixgate.worker.kv_broadcast import KvBroadcast
-from radixgate.worker.load_broadcast import LoadBroadcast
-from radixgate.worker.metrics import WorkerMetrics
-from radixgate.worker.model_store import StoredModel, open_model
-from radixgate.worker.open_engine import open_engine
-from radixgate.worker.server_config import GrpcCertificates, ServerConfig
+from radixgate.worker.engine.engine import Engine
+from radixgate.worker.engine.open_engine import open_engine
+from radixgate.worker.serving.admin_routes import AdminRoutes
+from radixgate.worker.serving.arriving import ArrivingRequests
+from radixgate.worker.serving.changes import wait_for_change
+from radixgate.worker.serving.grpc_server import WorkerService
+from radixgate.worker.serving.http_server import GenerationRoutes
+from radixgate.worker.serving.kv_broadcast import KvBroadcast
+from radixgate.worker.serving.load_broadcast import LoadBroadcast
+from radixgate.worker.serving.metrics import WorkerMetrics
+from radixgate.worker.settings.engine_config import EngineConfig
+from radixgate.worker.settings.server_config import GrpcCertificates, ServerConfig
+from radixgate.worker.weights.model_store import StoredModel, open_model
 
 ENGINE_LOOK_S = 0.5
 EXIT_ENGINE_FAILED = 1

@@ -8,10 +8,10 @@ from task_loop import Result, Task, answer_tasks, now, take_stdout
 
 from radixgate.clock import SystemClock
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.worker.config import EngineConfig
-from radixgate.worker.engine import Engine
-from radixgate.worker.model_store import open_model
-from radixgate.worker.open_engine import open_engine
+from radixgate.worker.engine.engine import Engine
+from radixgate.worker.engine.open_engine import open_engine
+from radixgate.worker.settings.engine_config import EngineConfig
+from radixgate.worker.weights.model_store import open_model
 
 
 class Ear:

@@ -11,7 +11,7 @@ from radixgate.configs.spelling import nearest
 from radixgate.configs.values import Given, value_of
 from radixgate.errors import ConfigError
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.own_policy import own_policy
+from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.policies.registry import (
     DEFAULT_POLICY,
     SLO_POLICY,

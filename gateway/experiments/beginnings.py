@@ -7,7 +7,6 @@ from radixgate.analysis.experiments.schedule import schedule_of
 from radixgate.errors import ConfigError
 from radixgate.fleet.rule import RuledPolicy
 from radixgate.gateway.experiments.acting import Acting
-from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.declared import declaration_of
 from radixgate.gateway.experiments.guard import Guard
 from radixgate.gateway.experiments.live_policy import LivePolicy
@@ -20,6 +19,7 @@ from radixgate.gateway.experiments.site import LiveStage, Site
 from radixgate.gateway.experiments.split import Bucketing, Split, SplitPolicy, pool_of
 from radixgate.gateway.experiments.switchback import Switchback
 from radixgate.gateway.experiments.units import UNITS
+from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 from radixgate.policies.base import Policy
 
 

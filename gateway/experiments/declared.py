@@ -8,8 +8,8 @@ from radixgate.analysis.experiments.records import Declaration, Kind
 from radixgate.configs.spelling import nearest
 from radixgate.errors import ConfigError
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
-from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.guard import rail_of
+from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # What a report can show. The gateway works none of it out, and does without the tools for it.

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from radixgate.analysis.experiments.records import ExperimentEnd
 from radixgate.errors import ConfigError, RequestError
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.deadlines import NEVER
 from radixgate.gateway.experiments.beginnings import Beginnings
-from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.known import Known, State
 from radixgate.gateway.experiments.live_policy import LivePolicy
 from radixgate.gateway.experiments.logbook import Logbook
 from radixgate.gateway.experiments.lookout import Lookout
 from radixgate.gateway.experiments.record_file import InThread, unfinished
 from radixgate.gateway.experiments.site import Site
+from radixgate.gateway.loop.deadlines import NEVER
+from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 from radixgate.log import fields
 
 MOST_KNOWN = 64  # the oldest that is over is forgotten for a new one

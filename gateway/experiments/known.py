@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from radixgate.gateway.experiments.acting import Acting
-from radixgate.gateway.experiments.config import LiveExperimentConfig
 from radixgate.gateway.experiments.shadow import Shadow
+from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 
 
 class State(StrEnum):

@@ -2,8 +2,8 @@
 
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.rule import RuledPolicy
+from radixgate.gateway.choice.own_policy import let_decide
 from radixgate.gateway.experiments.overheard import Hearer, Overheard
-from radixgate.gateway.own_policy import let_decide
 
 
 class LivePolicy:

@@ -6,16 +6,16 @@ from dataclasses import replace
 import msgspec
 
 from radixgate.clock import Clock
-from radixgate.gateway.admission import Admission
-from radixgate.gateway.attempt import Attempt, Downstream
-from radixgate.gateway.core import Core
+from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.choice.told_choice import ToldChoice
+from radixgate.gateway.exchange.admission import Admission
+from radixgate.gateway.exchange.core import Core
+from radixgate.gateway.exchange.forwarder import Forwarder
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.hold import Hold
 from radixgate.gateway.experiments.shadow import Shadow
 from radixgate.gateway.experiments.watched_request import WatchedRequest
-from radixgate.gateway.forwarder import Forwarder
-from radixgate.gateway.request_head import RequestHead
-from radixgate.gateway.told_choice import ToldChoice
+from radixgate.gateway.heads.request_head import RequestHead
 
 
 class Lookout:

@@ -11,7 +11,7 @@ from radixgate.analysis.experiments.records import Declaration
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet, FleetConfig, WorkerState
 from radixgate.fleet.rule import RuledPolicy
-from radixgate.gateway.detour import Detour
+from radixgate.gateway.exchange.detour import Detour
 from radixgate.gateway.experiments.acting import Acting
 from radixgate.gateway.experiments.arm_policies import ArmPolicies
 from radixgate.log import fields

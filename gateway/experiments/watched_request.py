@@ -6,17 +6,17 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
-from radixgate.gateway import http_answer
-from radixgate.gateway.aborted_answer import end_unbegun
-from radixgate.gateway.admission import Admission
-from radixgate.gateway.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
-from radixgate.gateway.core import Core
-from radixgate.gateway.first_token import FirstToken
-from radixgate.gateway.hop_headers import find
-from radixgate.gateway.lane import ChunkLane
-from radixgate.gateway.metrics import FinalOutcome
-from radixgate.gateway.request_head import RequestHead
-from radixgate.gateway.stand_in import StandIn
+from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
+from radixgate.gateway.attempt.first_token import FirstToken
+from radixgate.gateway.attempt.lane import ChunkLane
+from radixgate.gateway.attempt.stand_in import StandIn
+from radixgate.gateway.exchange.admission import Admission
+from radixgate.gateway.exchange.core import Core
+from radixgate.gateway.exchange.unbegun import end_unbegun
+from radixgate.gateway.heads import http_answer
+from radixgate.gateway.heads.hop_headers import find
+from radixgate.gateway.heads.request_head import RequestHead
+from radixgate.gateway.observe.metrics import FinalOutcome
 
 _EVENT_STREAM = b"text/event-stream"
 

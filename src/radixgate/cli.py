@@ -9,19 +9,19 @@ from radixgate.configs.command import Command
 from radixgate.configs.load import Settings, load
 from radixgate.errors import ConfigError, RadixgateError
 from radixgate.fleet.fleet import FleetConfig
-from radixgate.gateway.access_config import AccessConfig
-from radixgate.gateway.config import GatewayConfig
-from radixgate.gateway.experiments.config import (
+from radixgate.gateway.settings.access_config import AccessConfig
+from radixgate.gateway.settings.experiments_config import (
     ExperimentLogConfig,
     LiveExperimentConfig,
 )
-from radixgate.gateway.header_rules import HeaderConfig
-from radixgate.gateway.limits_config import LimitsConfig
-from radixgate.gateway.observe_config import ObserveConfig
-from radixgate.gateway.read_settings import gateway_settings, read_again
-from radixgate.gateway.refused_flags import REFUSED as GATEWAY_REFUSED
-from radixgate.gateway.reliability_config import ReliabilityConfig
-from radixgate.gateway.tls_config import TlsConfig
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.header_rules import HeaderConfig
+from radixgate.gateway.settings.limits_config import LimitsConfig
+from radixgate.gateway.settings.observe_config import ObserveConfig
+from radixgate.gateway.settings.read_settings import gateway_settings, read_again
+from radixgate.gateway.settings.refused_flags import REFUSED as GATEWAY_REFUSED
+from radixgate.gateway.settings.reliability_config import ReliabilityConfig
+from radixgate.gateway.settings.tls_config import TlsConfig
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.batch.config import BatchConfig
 from radixgate.loadgen.compare.config import CompareConfig
@@ -38,9 +38,9 @@ from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.policies.settings import POLICY_SECTIONS, policy_configs
 from radixgate.radix_mirror.mirror import MirrorConfig
 from radixgate.up_config import UpConfig
-from radixgate.worker.config import EngineConfig
-from radixgate.worker.refused_flags import REFUSED as WORKER_REFUSED
-from radixgate.worker.server_config import ServerConfig
+from radixgate.worker.settings.engine_config import EngineConfig
+from radixgate.worker.settings.refused_flags import REFUSED as WORKER_REFUSED
+from radixgate.worker.settings.server_config import ServerConfig
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130  # as shells say it: 128 and SIGINT's number

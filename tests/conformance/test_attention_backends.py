@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from native_kernels import native_or_skip
 from paged_world import PLAIN, VARIANTS, MakeAttention, PagedSequence, PagedWorld, random_weights
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.attention_cpu import CpuAttention
-from radixgate.worker.attention_torch import TorchAttention
-from radixgate.worker.batch import KvPool
-from radixgate.worker.reference import reference_logits
-from radixgate.worker.rounding import Arithmetic, KvDtype
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.attention_cpu import CpuAttention
+from radixgate.worker.forward.attention_torch import TorchAttention
+from radixgate.worker.forward.batch import KvPool
+from radixgate.worker.forward.reference import reference_logits
+from radixgate.worker.weights.rounding import Arithmetic, KvDtype
 
 
 def cpu_attention(pool: KvPool) -> AttentionBackend:
@@ -32,7 +32,8 @@ DTYPES = tuple(KvDtype)
 # In a process of its own (see test_attention_triton.py): triton must be imported under this flag.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if INTERPRETED:
-    BACKENDS = {"triton": import_module("radixgate.worker.attention_triton").TritonAttention}
+    triton = import_module("radixgate.worker.forward.attention_triton")
+    BACKENDS = {"triton": triton.TritonAttention}
     DTYPES = (KvDtype.FP32, KvDtype.FP16)
 PAGE_SIZES = (1, 4, 16, 64)
 # Logits are about 1. Sums in another order differ by 1e-6, which moves a number in a thousand to

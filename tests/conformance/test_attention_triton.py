@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from radixgate.errors import ConfigError
-from radixgate.worker.batch import KvPool
+from radixgate.worker.forward.batch import KvPool
 
 SUITE = Path(__file__).with_name("test_attention_backends.py")
-MODULE = "radixgate.worker.attention_triton"
+MODULE = "radixgate.worker.forward.attention_triton"
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 
 from radixgate.loadgen.vocabulary import WORDS, sentence
 from radixgate.text.tokenizer import Tokenizer
-from radixgate.worker.gguf_file import GgufFile
-from radixgate.worker.gguf_tokenizer import read_bundle
+from radixgate.worker.weights.gguf.file import GgufFile
+from radixgate.worker.weights.gguf.tokenizer import read_bundle
 
 
 def test_words_are_distinct() -> None:

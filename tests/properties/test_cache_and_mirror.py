@@ -14,9 +14,9 @@ from radixgate.proto.kv_events import KvEvent, Tier
 from radixgate.proto.kv_log import KvLog
 from radixgate.radix_mirror.feed import KvFeed
 from radixgate.radix_mirror.mirror import RadixMirror
-from radixgate.worker.pages import PagePool
-from radixgate.worker.radix_cache import RadixCache
-from radixgate.worker.radix_node import Namespace, Node
+from radixgate.worker.cache.pages import PagePool
+from radixgate.worker.cache.radix_cache import RadixCache
+from radixgate.worker.cache.radix_node import Namespace, Node
 
 PAGE = 2
 TOTAL = 16

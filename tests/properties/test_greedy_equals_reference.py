@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from asking import PLENTY, Asked
-from radixgate.worker.config import EVICTION_POLICIES, SCHEDULE_POLICIES
-from radixgate.worker.rounding import KvDtype
+from radixgate.worker.settings.engine_config import EVICTION_POLICIES, SCHEDULE_POLICIES
+from radixgate.worker.weights.rounding import KvDtype
 from small_engine import Ear, SmallEngine
 from toy_engine import reference, toy_engine, unlike_reference
 

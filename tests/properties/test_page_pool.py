@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from radixgate.worker.pages import PagePool
+from radixgate.worker.cache.pages import PagePool
 
 TOTAL = 12
 

@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from radixgate.proto.blocks import chain, root_id
 from radixgate.proto.kv_events import KvEvent
-from radixgate.worker.eviction import EVICTION_ORDERS
-from radixgate.worker.pages import PagePool
-from radixgate.worker.radix_cache import RadixCache
-from radixgate.worker.radix_node import Namespace, Node
+from radixgate.worker.cache.eviction import EVICTION_ORDERS
+from radixgate.worker.cache.pages import PagePool
+from radixgate.worker.cache.radix_cache import RadixCache
+from radixgate.worker.cache.radix_node import Namespace, Node
 from stored_blocks import StoredBlocks
 
 PAGE = 2

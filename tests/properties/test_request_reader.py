@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radixgate.errors import RequestError
-from radixgate.gateway.request_head import HeadCache
-from radixgate.gateway.request_reader import FrontLimits, RequestReader
+from radixgate.gateway.heads.request_head import HeadCache
+from radixgate.gateway.heads.request_reader import FrontLimits, RequestReader
 
 HOT = frozenset((b"/generate",))
 LINES = (

@@ -11,18 +11,18 @@ from hypothesis import HealthCheck, given, settings
 
 from asking import Asked
 from native_kernels import has_native, native_or_skip
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.attention_cpu import CpuAttention
-from radixgate.worker.attention_torch import TorchAttention
-from radixgate.worker.batch import KvPool
-from radixgate.worker.config import EVICTION_POLICIES, SCHEDULE_POLICIES
-from radixgate.worker.kernels_cpu import CpuKernels
-from radixgate.worker.llama import Llama
-from radixgate.worker.llama_cpu import CpuLlama
-from radixgate.worker.model_runner import Model, ModelRunner
-from radixgate.worker.model_store import StoredModel, open_model
-from radixgate.worker.page_copies import pool_copier
-from radixgate.worker.reference import reference_logits
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.attention_cpu import CpuAttention
+from radixgate.worker.forward.attention_torch import TorchAttention
+from radixgate.worker.forward.batch import KvPool
+from radixgate.worker.forward.kernels_cpu import CpuKernels
+from radixgate.worker.forward.llama import Llama
+from radixgate.worker.forward.llama_cpu import CpuLlama
+from radixgate.worker.forward.reference import reference_logits
+from radixgate.worker.settings.engine_config import EVICTION_POLICIES, SCHEDULE_POLICIES
+from radixgate.worker.steps.model_runner import Model, ModelRunner
+from radixgate.worker.steps.page_copies import pool_copier
+from radixgate.worker.weights.model_store import StoredModel, open_model
 from small_engine import Ear, SmallEngine
 
 # Two logits nearer than this may change places with the order of float32 sums.

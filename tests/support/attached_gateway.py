@@ -8,14 +8,14 @@ from typing import cast
 from attached_worker import AttachedWorker
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
-from radixgate.gateway.attach import AttachStream
-from radixgate.gateway.attempt import WorkerClient
+from radixgate.gateway.asking.prompt_tokens import ServedModel
+from radixgate.gateway.attempt.attempt import WorkerClient
 from radixgate.gateway.gateway import Gateway
-from radixgate.gateway.grpc_client import GrpcWorkerClient
-from radixgate.gateway.prompt_tokens import ServedModel
-from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
+from radixgate.gateway.upstream.attach import AttachStream
+from radixgate.gateway.workers.grpc_client import GrpcWorkerClient
 from radixgate.text.prompt_encoder import PromptEncoder
-from radixgate.worker.toy import toy_tokenizer_bundle
+from radixgate.worker.weights.toy import toy_tokenizer_bundle
 from small_gateway import SmallGateway, small_gateway
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from types import TracebackType
 
-from radixgate.gateway.attach import AttachStream
+from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.step_tokens import with_tokens
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import torch
 
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.batch import ForwardBatch
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.batch import ForwardBatch
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from books import identity
 from clocks import FakeClock
 from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerState
-from radixgate.gateway.asking import Asking
-from radixgate.gateway.attempt import PromptTokens
-from radixgate.gateway.stored_responses import StoredResponses
+from radixgate.gateway.asking.question import Asking
+from radixgate.gateway.asking.stored_responses import StoredResponses
+from radixgate.gateway.attempt.attempt import PromptTokens
 from radixgate.policies.registry import make_policy
 from radixgate.proto.generation import GenerationRequest
 

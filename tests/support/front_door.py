@@ -11,15 +11,15 @@ from typing import cast
 from aiohttp import web
 
 from clocks import FakeClock
-from radixgate.gateway.attempt import AnswerCounts, Downstream, Headers
-from radixgate.gateway.deadlines import Deadlines
-from radixgate.gateway.front import Front
-from radixgate.gateway.http_front import FrontConnection
-from radixgate.gateway.loop_turn import LoopTurn
-from radixgate.gateway.own_headers import OwnHeaders
-from radixgate.gateway.request_head import HeadCache, RequestHead
-from radixgate.gateway.request_ids import RequestIds
-from radixgate.gateway.request_reader import FrontLimits
+from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, Headers
+from radixgate.gateway.attempt.request_ids import RequestIds
+from radixgate.gateway.entry.connections import Front
+from radixgate.gateway.entry.http_front import FrontConnection
+from radixgate.gateway.heads.own_headers import OwnHeaders
+from radixgate.gateway.heads.request_head import HeadCache, RequestHead
+from radixgate.gateway.heads.request_reader import FrontLimits
+from radixgate.gateway.loop.deadlines import Deadlines
+from radixgate.gateway.loop.loop_turn import LoopTurn
 from until import until
 
 JSON: Headers = [(b"content-type", b"application/json")]

@@ -8,11 +8,11 @@ from radixgate.analysis.experiments.records import (
     Record,
     read_lines,
 )
-from radixgate.gateway.experiments.config import (
+from radixgate.gateway.settings.experiments_config import (
     ExperimentLogConfig,
     ExperimentRules,
 )
-from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.settings.rules import GatewayRules
 from small_gateway import SmallGateway
 
 SHORT = {

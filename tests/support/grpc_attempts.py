@@ -9,10 +9,10 @@ import pytest
 
 from attached_worker import AttachedWorker
 from radixgate.errors import RadixgateError
-from radixgate.gateway.answer_progress import AnswerProgress
-from radixgate.gateway.attach import Receiver
-from radixgate.gateway.attempt import AnswerCounts, Headers, WholeHead
-from radixgate.gateway.grpc_attempt import GrpcAttempt
+from radixgate.gateway.attempt.answer_progress import AnswerProgress
+from radixgate.gateway.attempt.attempt import AnswerCounts, Headers, WholeHead
+from radixgate.gateway.upstream.attach import Receiver
+from radixgate.gateway.workers.grpc_attempt import GrpcAttempt
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext
 from radixgate.proto.native import parse_generate

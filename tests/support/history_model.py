@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from xxhash import xxh3_64_intdigest
 
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.batch import ForwardBatch
-from radixgate.worker.page_copies import CopyPages
-from radixgate.worker.sequence import PageCopy
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.batch import ForwardBatch
+from radixgate.worker.requests.sequence import PageCopy
+from radixgate.worker.steps.page_copies import CopyPages
 
 _pack = struct.Struct("<QQ").pack
 

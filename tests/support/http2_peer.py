@@ -11,10 +11,10 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 
 from attached_worker import settle
-from radixgate.gateway.grpc_endpoint import GrpcEndpoint
-from radixgate.gateway.grpc_messages import framed
-from radixgate.gateway.http2_silence import Pings
-from radixgate.gateway.http2_stream import Http2Stream
+from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint
+from radixgate.gateway.upstream.grpc_messages import framed
+from radixgate.gateway.upstream.http2_silence import Pings
+from radixgate.gateway.upstream.http2_stream import Http2Stream
 
 STREAM = 1
 HEAD = ((":status", "200"), ("content-type", "application/grpc"))

@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from radixgate.errors import NativeUnavailable
-from radixgate.worker.model_store import DEFAULT_CACHE_DIR
-from radixgate.worker.native_build import FLAGS, build_native, find_compiler
-from radixgate.worker.native_library import NativeLibrary
+from radixgate.worker.forward.native_build import FLAGS, build_native, find_compiler
+from radixgate.worker.forward.native_library import NativeLibrary
+from radixgate.worker.weights.model_store import DEFAULT_CACHE_DIR
 
 # Set where the tests of the kernels shall run as on an older processor.
 MACHINE = "RADIXGATE_TEST_MARCH"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from radixgate.fleet.lease import Lease, Outcome
-from radixgate.gateway.limits_config import LimitsConfig
-from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.settings.limits_config import LimitsConfig
+from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import Answer, RawClient, request
 from scripted_worker import (
     Recorded,

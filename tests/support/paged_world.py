@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.batch import ForwardBatch, KvPool
-from radixgate.worker.checkpoint import tensor_shapes
-from radixgate.worker.kernels import Kernels
-from radixgate.worker.llama import Llama
-from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.batch import ForwardBatch, KvPool
+from radixgate.worker.forward.kernels import Kernels
+from radixgate.worker.forward.llama import Llama
+from radixgate.worker.weights.checkpoint import tensor_shapes
+from radixgate.worker.weights.model_config import ModelConfig
 
 MakeAttention = Callable[[KvPool], AttentionBackend]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from radixgate.proto.sampling import SamplingParams
-from radixgate.worker.intake import ProcessorFactory
-from radixgate.worker.logits import LogitsProcessor, Row, standard_processors
+from radixgate.worker.requests.intake import ProcessorFactory
+from radixgate.worker.requests.logits import LogitsProcessor, Row, standard_processors
 
 
 class Script:

@@ -11,14 +11,14 @@ from radixgate.clock import Clock
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.kv_events import KvEvent
 from radixgate.text.tokenizer import Tokenizer
-from radixgate.worker.assembly import build_core
-from radixgate.worker.config import EngineConfig
-from radixgate.worker.core import EngineCore
-from radixgate.worker.intake import ProcessorFactory
-from radixgate.worker.limits import WorkerLimits
-from radixgate.worker.logits import standard_processors
-from radixgate.worker.model_runner import ModelRunner
-from radixgate.worker.passes import ComputeLine
+from radixgate.worker.engine.assembly import build_core
+from radixgate.worker.engine.core import EngineCore
+from radixgate.worker.requests.intake import ProcessorFactory
+from radixgate.worker.requests.limits import WorkerLimits
+from radixgate.worker.requests.logits import standard_processors
+from radixgate.worker.settings.engine_config import EngineConfig
+from radixgate.worker.steps.model_runner import ModelRunner
+from radixgate.worker.steps.passes import ComputeLine
 
 
 class Ear:

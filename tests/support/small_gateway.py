@@ -7,10 +7,10 @@ from typing import Any
 
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.fleet import WorkerState
-from radixgate.gateway.config import GatewayConfig
+from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.gateway.gateway import Gateway
-from radixgate.gateway.own_policy import own_policy
-from radixgate.gateway.rules import NO_RULES, GatewayRules
+from radixgate.gateway.settings.gateway_config import GatewayConfig
+from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
 from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.registry import PolicyConfigs
 from raw_client import Answer, ask, request

@@ -14,8 +14,8 @@ from gguf import quants
 from numpy.typing import NDArray
 from safetensors.torch import save_file
 
-from radixgate.worker.checkpoint import tensor_shapes
-from radixgate.worker.model_config import ModelConfig
+from radixgate.worker.weights.checkpoint import tensor_shapes
+from radixgate.worker.weights.model_config import ModelConfig
 from vocabularies import tokenizer_document
 
 SPECIAL = ("<|end|>", "<|start|>")

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 from radixgate.clock import SystemClock
 from radixgate.fleet.rule import Rule
-from radixgate.gateway.narrated import Opening
-from radixgate.gateway.observe_config import ObserveConfig
+from radixgate.gateway.exchange.narrated import Opening
+from radixgate.gateway.observe.story import Story, Teller
 from radixgate.gateway.observers import Observers
-from radixgate.gateway.rules import NO_RULES, GatewayRules
-from radixgate.gateway.story import Story, Teller
+from radixgate.gateway.settings.observe_config import ObserveConfig
+from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
 from radixgate.policies.registry import PolicyConfigs
 from scripted_worker import ScriptedWorker
 from small_gateway import SmallGateway, small_gateway

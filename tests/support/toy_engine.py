@@ -6,18 +6,18 @@ from typing import Unpack
 
 from native_kernels import has_native, native_or_skip
 from radixgate.clock import Clock
-from radixgate.worker.attention import AttentionBackend
-from radixgate.worker.attention_cpu import CpuAttention
-from radixgate.worker.attention_torch import TorchAttention
-from radixgate.worker.batch import KvPool
-from radixgate.worker.kernels_cpu import CpuKernels
-from radixgate.worker.llama import Llama
-from radixgate.worker.llama_cpu import CpuLlama
-from radixgate.worker.model_runner import Model, ModelRunner
-from radixgate.worker.page_copies import pool_copier
-from radixgate.worker.reference import reference_logits
-from radixgate.worker.rounding import Arithmetic, KvDtype
-from radixgate.worker.toy import toy_config, toy_tensors
+from radixgate.worker.forward.attention import AttentionBackend
+from radixgate.worker.forward.attention_cpu import CpuAttention
+from radixgate.worker.forward.attention_torch import TorchAttention
+from radixgate.worker.forward.batch import KvPool
+from radixgate.worker.forward.kernels_cpu import CpuKernels
+from radixgate.worker.forward.llama import Llama
+from radixgate.worker.forward.llama_cpu import CpuLlama
+from radixgate.worker.forward.reference import reference_logits
+from radixgate.worker.steps.model_runner import Model, ModelRunner
+from radixgate.worker.steps.page_copies import pool_copier
+from radixgate.worker.weights.rounding import Arithmetic, KvDtype
+from radixgate.worker.weights.toy import toy_config, toy_tensors
 from small_engine import Settings, SmallEngine
 
 CONFIG = toy_config()

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 import torch
 
-from radixgate.worker.checkpoint import HEAD
+from radixgate.worker.weights.checkpoint import HEAD
 from tiny_llama import DOCUMENT, VOCABULARY
 
 SIZES: Final = {

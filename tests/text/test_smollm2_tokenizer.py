@@ -13,8 +13,8 @@ from radixgate.text.bundle import TokenizerBundle
 from radixgate.text.chat_template import ChatTemplate
 from radixgate.text.detokenizer import Detokenizer
 from radixgate.text.tokenizer import Tokenizer
-from radixgate.worker.gguf_file import GgufFile
-from radixgate.worker.gguf_tokenizer import read_bundle
+from radixgate.worker.weights.gguf.file import GgufFile
+from radixgate.worker.weights.gguf.tokenizer import read_bundle
 from slow_bpe import SlowBpe
 from varied_texts import varied_texts
 

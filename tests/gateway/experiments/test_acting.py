@@ -7,8 +7,8 @@ from clocks import FakeClock
 from experiment_parts import logbook, rail, records
 from radixgate.analysis.experiments.records import ExperimentEnd, GuardrailTrip, RequestLine
 from radixgate.fleet.fleet import Ask, Outcome
-from radixgate.gateway.admission import OPEN
-from radixgate.gateway.attempt import AnswerCounts
+from radixgate.gateway.attempt.attempt import AnswerCounts
+from radixgate.gateway.exchange.admission import OPEN
 from radixgate.gateway.experiments.acting import CLOSING_S, Acting
 from radixgate.gateway.experiments.guard import Guard
 from radixgate.gateway.experiments.plan import Switches

@@ -9,13 +9,13 @@ from radixgate.analysis.experiments.records import (
     ExperimentEnd,
     read_lines,
 )
-from radixgate.gateway.access_config import AccessConfig
-from radixgate.gateway.experiments.config import (
+from radixgate.gateway.settings.access_config import AccessConfig
+from radixgate.gateway.settings.experiments_config import (
     ExperimentLogConfig,
     ExperimentRules,
     LiveExperimentConfig,
 )
-from radixgate.gateway.rules import GatewayRules
+from radixgate.gateway.settings.rules import GatewayRules
 from scripted_worker import ScriptedWorker
 from small_gateway import small_gateway
 from until import until

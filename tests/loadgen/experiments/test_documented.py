@@ -6,7 +6,7 @@ from pathlib import Path
 from radixgate.analysis.experiments.metrics import NAMES
 from radixgate.cli import ENTRIES
 from radixgate.configs.load import load
-from radixgate.gateway.experiments.config import LiveExperimentConfig
+from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 
 PAGE = Path(__file__).parents[3] / "docs/experiments.md"
 

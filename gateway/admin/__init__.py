@@ -1,0 +1,1 @@
+"""The admin application: everything but generations, over aiohttp."""

@@ -1,0 +1,153 @@
+"""Prompts of our own workers' models: token ids and block ids, worked out off the event loop."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from radixgate.errors import RequestError, WorkerFailed
+from radixgate.fleet.fleet import MirrorKey
+from radixgate.gateway.attempt.attempt import PromptTokens
+from radixgate.proto.blocks import root_id
+from radixgate.proto.generation import Encoder, GenerationRequest, Prompt, encode_prompt
+from radixgate.proto.token_chains import TokenChains
+
+# Token ids that come as such cost nothing to take over, and a short text less than the way to a
+# thread and back; both are encoded where they are.
+_AT_ONCE_CHARS = 256
+# Of a text that is longer than a context of such long tokens, the beginning is encoded first. Where
+# it was cut, so many tokens at most are others than in the whole text.
+_LOOKED_AT_CHARS_A_TOKEN, _LOOKED_AT_CHARS, _CUT_TOKENS = 8, 4_096, 64
+T = TypeVar("T")
+
+
+class ModelTokenizer(Protocol):
+    """One model's vocabulary, as far as the gateway asks for it."""
+
+    @property
+    def start_ids(self) -> Sequence[int]:
+        """What a prompt in plain text begins with."""
+        ...
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str: ...
+
+    def shown_bytes(self, token_id: int) -> bytes: ...
+
+
+class ModelEncoder(Encoder, Protocol):
+    """One model's template and tokenizer. Made by who speaks to its workers: a gateway that has
+    foreign ones only loads no tokenizer library."""
+
+    @property
+    def tokenizer(self) -> ModelTokenizer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """What is needed to talk to every worker of one model."""
+
+    name: str  # what clients ask for
+    weights_id: str
+    tokenizer_hash: str
+    vocab_size: int
+    context_length: int
+    encoder: ModelEncoder
+
+
+class PromptTokenizer:
+    """The models that our own workers serve, and their tokenizers.
+
+    Owned by the loop's thread; the encoders and the chains are called from the encoding thread too.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[str, ServedModel] = {}
+        self._chains = TokenChains()
+        # One thread: tokenizing is bounded by a core, and the loop needs the other.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
+
+    def served(self, model: str) -> ServedModel | None:
+        """None: no worker of ours has told of it yet."""
+        return self._models.get(model)
+
+    def learn(self, served: ServedModel) -> None:
+        """A worker told of its model; the last word counts (a fleet is updated one by one)."""
+        self._models[served.name] = served
+
+    def encoder_of(self, tokenizer_hash: str) -> ModelEncoder | None:
+        """The encoder that another worker has brought, with all it has seen; None: read it."""
+        for served in self._models.values():
+            if served.tokenizer_hash == tokenizer_hash:
+                return served.encoder
+        return None
+
+    async def off_the_loop(self, make: Callable[[], T]) -> T:
+        """In the encoding thread: what takes longer than requests can wait. Raises what it does."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, make)
+
+    async def read(
+        self, model: str, generation: GenerationRequest, keys: Sequence[MirrorKey]
+    ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+        """Tokens of every prompt, and under each of `keys` the block ids of the first one.
+
+        Raises RequestError (too long, unknown ids, a template that refuses), or WorkerFailed if
+        no tokenizer could be had.
+        """
+        served = self._models.get(model)
+        if served is None:
+            raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
+        if sum(len(prompt.routing_bytes()) for prompt in generation.prompts) <= _AT_ONCE_CHARS:
+            return _read(served, self._chains, generation, keys)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._thread, _read_long, served, self._chains, generation, keys
+        )
+
+
+def _check_length(prompt: Prompt, served: ServedModel) -> None:
+    """A text many times too long is not encoded to its end: for a minute nobody else's would be.
+
+    Raises RequestError.
+    """
+    text, context = prompt.sure_text(), served.context_length
+    most = _LOOKED_AT_CHARS_A_TOKEN * context + _LOOKED_AT_CHARS
+    if len(text) <= most or len(served.encoder.encode_text(text[:most])) < context + _CUT_TOKENS:
+        return
+    raise RequestError(
+        f"{prompt.field} has far more than {context} tokens; the context of {context} leaves no"
+        " room for an answer: shorten it",
+        param=prompt.field,
+        code="context_length_exceeded",
+    )
+
+
+def _read_long(
+    served: ServedModel,
+    chains: TokenChains,
+    generation: GenerationRequest,
+    keys: Sequence[MirrorKey],
+) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    for prompt in generation.prompts:
+        _check_length(prompt, served)
+    return _read(served, chains, generation, keys)
+
+
+def _read(
+    served: ServedModel,
+    chains: TokenChains,
+    generation: GenerationRequest,
+    keys: Sequence[MirrorKey],
+) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    prompts = tuple(
+        encode_prompt(
+            prompt,
+            served.encoder,
+            vocab_size=served.vocab_size,
+            context_length=served.context_length,
+        )
+        for prompt in generation.prompts
+    )
+    root = root_id(served.weights_id, generation.adapter, generation.salt)
+    blocks = {key: chains.chain(root, prompts[0], key.block_size) for key in keys}
+    return PromptTokens(prompts), blocks

@@ -1,0 +1,1 @@
+"""Which workers may be chosen, and whether a failed attempt is tried again."""

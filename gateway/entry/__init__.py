@@ -1,0 +1,1 @@
+"""How requests come in: connections of clients, keys, limits, and the line of those who wait."""

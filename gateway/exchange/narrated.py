@@ -1,0 +1,70 @@
+"""Requests that are told of: begun like any other, and listened to on both sides."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import msgspec
+
+from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.choice.told_choice import ToldChoice
+from radixgate.gateway.exchange.admission import OPEN, Admission
+from radixgate.gateway.exchange.core import Core
+from radixgate.gateway.exchange.detour import Detour
+from radixgate.gateway.exchange.forwarder import Forwarder
+from radixgate.gateway.heads.request_head import RequestHead
+from radixgate.gateway.observe.story import Story, Teller
+
+
+class Opening(Protocol):
+    """Looks at a story before its request is read."""
+
+    def open(self, story: Story) -> RequestHead:
+        """The head that workers are to see."""
+        ...
+
+
+class NarratedForwarder(Forwarder):
+    """Requests have a story each. About 10 us a request, and what is told."""
+
+    def __init__(
+        self,
+        core: Core,
+        detour: Detour | None,
+        tellers: Sequence[Teller],
+        opening: Opening | None = None,
+    ) -> None:
+        super().__init__(core, detour)
+        self._tellers = tuple(tellers)
+        self._opening = opening
+
+    def generate(
+        self,
+        head: RequestHead,
+        body: bytes,
+        downstream: Downstream,
+        admission: Admission = OPEN,
+    ) -> Attempt:
+        """As `Forwarder.generate`."""
+        story = self._story(head, downstream, admission)
+        core = replace(self._core, choice=ToldChoice(self._core.choice, story))
+        plain = Forwarder(core, self._detour)
+        story.runs(plain.generate(story.head, body, story, admission))
+        return story
+
+    def told(self, head: RequestHead, client: Downstream, admission: Admission) -> Downstream:
+        """The client, with a story of what it is answered."""
+        return self._story(head, client, admission)
+
+    def left(self, head: RequestHead, client: Downstream, admission: Admission) -> None:
+        """As `Forwarder.left`; it is told."""
+        self._story(head, client, admission).cancel()
+
+    def _story(self, head: RequestHead, downstream: Downstream, admission: Admission) -> Story:
+        if head.request_id is None:
+            head = msgspec.structs.replace(head, request_id=self._core.request_ids.make())
+        story = Story(self._tellers, self._core.clock, head, downstream, admission.arrived_at)
+        story.tenant = admission.caller.tenant
+        if self._opening is not None:
+            story.head = self._opening.open(story)
+        return story

@@ -1,0 +1,1 @@
+"""What is told of requests besides their answers: metrics, logs, traces, decisions."""

@@ -1,0 +1,248 @@
+"""One raw HTTP/1.1 connection to a worker: a request out, its answer in, and so on."""
+
+import asyncio
+from typing import Protocol, cast
+
+import httptools
+
+from radixgate.errors import WorkerFailed
+from radixgate.gateway.attempt.attempt import Headers
+from radixgate.gateway.heads.answer_heads import AnswerHeads
+from radixgate.gateway.loop.deadlines import NEVER
+from radixgate.gateway.loop.loop_turn import AT_ONCE_BYTES, LoopTurn
+from radixgate.gateway.upstream.listener import Listener
+
+# A worker's head longer than this is nonsense, and must not fill the gateway.
+MAX_ANSWER_HEAD_BYTES = 131_072
+_FRAMING = frozenset((b"content-length", b"transfer-encoding"))
+
+
+class Pool(Protocol):
+    """Where a connection is kept between two exchanges."""
+
+    heard: bool  # bytes of an answer have come; who asks takes it back
+    heads: AnswerHeads
+    turn: LoopTurn
+
+    def failure(self, why: str) -> WorkerFailed: ...
+
+    def release(self, connection: "UpstreamConnection") -> None:
+        """It is idle: kept for the next request, or closed if enough are kept."""
+        ...
+
+    def forget(self, connection: "UpstreamConnection") -> None:
+        """It is lost."""
+        ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection: a request out, its answer in, then back to the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.idle_until = NEVER
+        self.used = False  # it has carried an exchange before this one
+        self._pool = pool
+        self._transport: asyncio.Transport | None = None
+        self._listener: Listener | None = None
+        self._answered = False
+        self._headed = False  # the head of the answer is whole, and no interim one
+        self._headers: Headers = []
+        self._head_bytes = 0
+        self._framed = False  # the end of the body shows before the end of the connection
+        self._parts: list[bytes] = []  # of the body, in the piece being parsed
+        self._own_parts = 0  # a second answer that nobody asked for is no part of the first
+        self._status = 0  # of a head that the listener has not heard of
+        self._complete = self._keeps = False  # the answer is whole; the worker lets us go on
+        self._surplus = False  # more came than was asked for
+        self._paused = False
+        # Called for each chunk of a stream: no frame of Python's.
+        self.on_body = self._parts.append
+        self._parser = httptools.HttpResponseParser(self)
+
+    def send(self, head: bytes, body: bytes, listener: Listener) -> None:
+        """Send a request; the connection must be idle. `head` ends with its blank line."""
+        assert self._transport is not None
+        self._listener = listener
+        self._answered = self._headed = False
+        # A large body is not copied to stand behind its head.
+        if len(body) < AT_ONCE_BYTES:
+            self._pool.turn.put(self._transport, head + body)
+        else:
+            self._transport.writelines((head, body))
+
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._transport is not None and self.is_open():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._transport is not None and self.is_open():
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Break off: the worker sees a reset, the listener hears nothing more."""
+        self._listener = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    # ------------------------------------------------------------ from the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._pool.turn.answers.work_off()
+        self._transport = None
+        self._pool.forget(self)
+        # Without a length the end of the connection ends the body, once there was a whole head.
+        if exc is None and self._headed and not self._framed:
+            self._end()
+            return
+        how = f"was lost ({exc})" if exc is not None else "was closed by the worker"
+        when = "in the middle of an answer" if self._answered else "before an answer"
+        self._give_up(f"the connection {how} {when}")
+
+    def data_received(self, data: bytes) -> None:
+        # Here too: before the turn ends it may be taken for a request.
+        if self._listener is None:
+            self.abort()
+        else:
+            self._pool.turn.answers.take(self, data)
+
+    def received(self, data: bytes) -> None:
+        if self._listener is None:
+            # Nobody asked: whatever it is, it cannot be the answer to the next request.
+            self.abort()
+            return
+        pool = self._pool
+        pool.heard = True
+        if not (self._answered or self._surplus):
+            known = pool.heads.find(data)
+            if known is not None:  # it is not parsed
+                self._answer_at_once(known.status, known.headers, data[known.size :])
+                return
+        wrong = ""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as exc:
+            wrong = f"the answer is not HTTP: {exc}"
+        except httptools.HttpParserUpgrade:
+            wrong = "the worker switched protocols unasked"
+        if self._surplus:
+            del self._parts[self._own_parts :]
+        begins, self._answered = not self._answered, True
+        self._surplus = self._surplus or (bool(wrong) and self._complete)
+        if begins and self._status:
+            heads, status, headers = self._pool.heads, self._status, self._headers
+            if not self._complete or wrong:
+                self._headers = heads.same(data, status, headers)
+            elif self._reusable and self._parts:
+                heads.learn(data, status, headers)
+                headers = heads.same(data, status, headers)
+                self._answer_at_once(status, headers, self._take_body())
+                return
+        self._deliver()
+        if wrong:
+            self._give_up(wrong)
+
+    def broke(self, exc: Exception) -> None:
+        self._give_up(f"the connection was given up ({exc}) in the middle of an answer")
+
+    def _answer_at_once(self, status: int, headers: Headers, body: bytes) -> None:
+        """A whole answer in one piece. First the connection goes back, as one may be needed."""
+        listener, self._listener = self._listener, None
+        assert listener is not None
+        self.used = self._answered = True
+        self._status, self._complete = 0, False
+        if self._paused:
+            self.resume()
+        self._pool.release(self)
+        listener.on_answer(status, headers, body)
+
+    def _deliver(self) -> None:
+        """Hand on what the last piece held. The listener may cancel at each step."""
+        if self._status and self._listener is not None:
+            status, self._status = self._status, 0
+            self._listener.on_response(status, self._headers)
+        if self._parts:
+            data = self._take_body()
+            if self._listener is not None:
+                self._listener.on_data(data)
+        if self._complete:
+            self._end()
+
+    def _take_body(self) -> bytes:
+        data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        return data
+
+    def _end(self) -> None:
+        """The answer is whole. The connection goes back first: the listener may need one."""
+        listener, self._listener = self._listener, None
+        self._go_back()
+        if listener is not None:
+            listener.on_complete()
+
+    def _go_back(self) -> None:
+        """To the pool, if it can carry another exchange."""
+        self.used = True
+        if not self._reusable:
+            self.abort()
+            return
+        self._complete = False
+        if self._paused:
+            self.resume()
+        self._pool.release(self)
+
+    @property
+    def _reusable(self) -> bool:
+        return self._keeps and self._framed and not self._surplus
+
+    def _give_up(self, why: str) -> None:
+        listener = self._listener
+        self.abort()
+        if listener is not None:
+            listener.on_broken(self._pool.failure(why), self._answered)
+
+    # ------------------------------------------------------------ from the parser
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            if not self._surplus:
+                self._surplus, self._own_parts = True, len(self._parts)
+            return
+        self._headers = []
+        self._head_bytes = 0
+        self._framed = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > MAX_ANSWER_HEAD_BYTES:
+            raise ValueError(f"headers over {MAX_ANSWER_HEAD_BYTES} bytes")
+        if self._surplus or self._headed:  # a trailer: it is dropped
+            return
+        name = name.lower()
+        self._headers.append((name, value))
+        if name in _FRAMING:
+            self._framed = True
+
+    def on_headers_complete(self) -> None:
+        status: int = self._parser.get_status_code()
+        if status < 200 or self._surplus:
+            return
+        if status in (204, 304):
+            self._framed = True
+        self._status = status
+        self._headed = True
+
+    def on_message_complete(self) -> None:
+        # An interim answer (100, 103) is complete too, and only announces the real one.
+        if self._parser.get_status_code() >= 200 and not self._complete:
+            self._complete = True
+            # Asked later, the parser would speak of a message that has not begun.
+            self._keeps = self._parser.should_keep_alive()

@@ -1,0 +1,286 @@
+"""One gRPC call with messages both ways, alone on a connection of HTTP/2.
+
+All of HTTP/2 is h2's work, but for two kinds of frames. DATA that comes in is read here: every step
+of a worker is one such frame, and h2 takes as long for it as a dozen rows do. And GOAWAY, after
+which h2 takes nothing more, though a worker that says goodbye goes on with the streams it has.
+"""
+
+import asyncio
+import struct
+from collections.abc import Callable
+from typing import cast
+
+from h2 import events
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+
+from radixgate.gateway.upstream import grpc_endings
+from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint, NotConnected
+from radixgate.gateway.upstream.grpc_messages import BrokenStream, MessageReader, framed
+from radixgate.gateway.upstream.http2_silence import Pings, Silence
+from radixgate.tls import HTTP2
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# Bytes of messages that a worker may have on their way to us. They are taken as they come, so it is
+# no brake (each request's credit is one), only the most that a full socket holds.
+WINDOW_BYTES = 1024 * 1024
+# Handed to the socket and not taken by it yet: beyond, messages wait here.
+WRITE_HIGH_BYTES = 256 * 1024
+MAX_SENT_FRAME_BYTES = 65_536
+# Answers to a worker that keeps asking and does not read them.
+MAX_REPLIES_BYTES = 1024 * 1024
+CLOSE_S = 1.0  # to take our goodbye
+
+_NOT_HTTP2 = "what listens there does not speak HTTP/2"
+_STREAM = 1
+_HEAD = struct.Struct(">HBBBI")  # of a frame: length in 24 bits, type, flags, stream
+_GOODBYE = struct.Struct(">II")  # last stream, error code
+_WINDOW_UPDATE = struct.Struct(">HBBBII")
+_STREAM_BITS = 0x7FFF_FFFF
+_MAX_FRAME_BYTES = 16_384  # HTTP/2's own default: we allow no more
+_DATA, _HEADERS, _PUSH_PROMISE, _GOAWAY = 0, 1, 5, 7
+_END_STREAM, _PADDED = 0x1, 0x8
+_SETTINGS = {
+    SettingCodes.ENABLE_PUSH: 0,
+    SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES,
+    SettingCodes.MAX_FRAME_SIZE: _MAX_FRAME_BYTES,
+    SettingCodes.MAX_HEADER_LIST_SIZE: 16_384,
+}
+
+
+class Http2Stream(asyncio.Protocol):
+    """`run` it; what is sent before it is connected waits. Ends once, and is not used again."""
+
+    def __init__(
+        self, endpoint: GrpcEndpoint, path: str, on_message: Callable[[bytes], None], pings: Pings
+    ) -> None:
+        """`on_message` gets each message that comes; it may raise BrokenStream, which ends it."""
+        self._endpoint = endpoint
+        self._path = path
+        self._messages = MessageReader(on_message, MAX_MESSAGE_BYTES)
+        self._pings = pings
+        self._loop = asyncio.get_running_loop()
+        self._silence = Silence(pings, self._ping, self._end)
+        self._ended: asyncio.Future[str] = self._loop.create_future()
+        self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
+        self._transport: asyncio.Transport | None = None  # None: not connected yet, or lost
+        self._partial = b""  # of a frame
+        self._greeted = False  # the worker's settings have come
+        self._flows = False  # the answer's head has come, and no other block of headers has begun
+        self._window = WINDOW_BYTES  # what the worker may still send
+        self._status: str | None = None  # what its trailers say
+        self._unsent = bytearray()  # messages, framed
+        self._flushing = False  # the loop will call `_flush`
+        self._paused = False  # the socket is full
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Of messages that wait for the worker to take others."""
+        return len(self._unsent)
+
+    def send(self, message: bytes) -> None:
+        """Goes at the end of this turn of the loop, with what else is sent in it."""
+        self._unsent += framed(message)
+        if self._transport is not None:
+            self._flush_soon()
+
+    async def run(self) -> str:
+        """Connect, and stay until it ends; why it did. Cancelled: it is closed."""
+        try:
+            await self._endpoint.connect(self)
+            return await self._ended
+        except NotConnected as exc:
+            return str(exc)
+        finally:
+            self._end("closed by the gateway")
+
+    # ------------------------------------------------------------ from the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        if self._ended.done():
+            self._transport.abort()
+            return
+        tls = transport.get_extra_info("ssl_object")
+        if tls is not None and tls.selected_alpn_protocol() != HTTP2:
+            self._end(_NOT_HTTP2, None)
+            return
+        self._silence.await_first_word()
+        self._ask()
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._end(f"the connection was lost: {exc}" if exc else "the worker closed the connection")
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        self._silence.heard_at = self._loop.time()
+        if self._partial:
+            data = self._partial + data
+        at, size = 0, len(data)
+        try:
+            while size - at >= _HEAD.size and not self._ended.done():
+                high, low, kind, flags, stream = _HEAD.unpack_from(data, at)
+                length, begin = high << 8 | low, at + _HEAD.size
+                if length > _MAX_FRAME_BYTES:
+                    if not self._greeted:  # text, or an alert of TLS, read as the head of a frame
+                        raise BrokenStream(_NOT_HTTP2)
+                    raise BrokenStream(f"a frame of {length} bytes, over {_MAX_FRAME_BYTES}")
+                if begin + length > size:
+                    break
+                if self._flows and kind == _DATA and stream & _STREAM_BITS == _STREAM:
+                    self._take_data(data, begin, begin + length, flags)
+                elif kind == _GOAWAY:
+                    self._take_goodbye(data[begin : begin + length])
+                else:
+                    self._take_other(data[at : begin + length], kind)
+                at = begin + length
+        except ProtocolError as exc:  # h2 has a goodbye ready
+            self._end(f"what came is not HTTP/2: {exc}", None)
+        except BrokenStream as exc:
+            self._end(str(exc), ErrorCodes.PROTOCOL_ERROR)
+        self._partial = data[at:]
+
+    # ------------------------------------------------------------ frames
+
+    def _ask(self) -> None:
+        h2, endpoint = self._h2, self._endpoint
+        h2.local_settings = Settings(client=True, initial_values=_SETTINGS)
+        h2.initiate_connection()
+        h2.increment_flow_control_window(WINDOW_BYTES - h2.inbound_flow_control_window)
+        h2.send_headers(
+            _STREAM,
+            (
+                (":method", "POST"),
+                (":scheme", endpoint.scheme),
+                (":path", self._path),
+                (":authority", endpoint.authority),
+                ("te", "trailers"),
+                ("content-type", "application/grpc"),
+                ("user-agent", "radixgate"),
+            ),
+        )
+        self._write(h2.data_to_send())
+
+    def _take_data(self, data: bytes, at: int, end: int, flags: int) -> None:
+        self._window -= end - at
+        if self._window < 0:
+            raise BrokenStream("more was sent than the window allows")
+        if self._window < WINDOW_BYTES // 2:
+            more, self._window = WINDOW_BYTES - self._window, WINDOW_BYTES
+            # The connection's window and the stream's: there is no other stream.
+            update = _WINDOW_UPDATE.pack(0, 4, 8, 0, 0, more)
+            self._write(update + _WINDOW_UPDATE.pack(0, 4, 8, 0, _STREAM, more))
+        if flags & _PADDED:
+            if at == end or at + 1 + data[at] > end:
+                raise BrokenStream("a frame of data with more padding than it is long")
+            at, end = at + 1, end - data[at]
+        self._messages.feed(data, at, end)
+        if flags & _END_STREAM:
+            self._end("the stream ended without a status")
+
+    def _take_goodbye(self, body: bytes) -> None:
+        if len(body) < _GOODBYE.size:
+            raise BrokenStream("a goodbye that is too short")
+        last, code = _GOODBYE.unpack_from(body)
+        said = body[_GOODBYE.size :]
+        if code == ErrorCodes.ENHANCE_YOUR_CALM and said == b"too_many_pings":
+            self._pings.be_rarer()
+        if code == ErrorCodes.NO_ERROR and last & _STREAM_BITS >= _STREAM:
+            return  # no new streams; the one there is goes on
+        self._end(grpc_endings.farewell(code, said))
+
+    def _take_other(self, frame: bytes, kind: int) -> None:
+        if kind in (_HEADERS, _PUSH_PROMISE):
+            self._flows = False  # until the block is whole, no other frame may come
+        for event in self._h2.receive_data(frame):
+            self._on_event(event)
+        self._write(self._h2.data_to_send())
+        self._flush()  # a window may have grown
+
+    def _on_event(self, event: events.Event) -> None:
+        match event:
+            case events.ResponseReceived():
+                wrong = grpc_endings.wrong_head(event.headers)
+                if wrong is not None:
+                    raise BrokenStream(wrong)
+                self._flows = True
+                self._status = grpc_endings.status_in(event.headers)
+            case events.TrailersReceived():
+                self._status = grpc_endings.status_in(event.headers)
+            case events.StreamEnded():
+                cut = None if self._messages.between else "the stream ended within a message"
+                self._end(cut or self._status or "the stream ended without a status")
+            case events.StreamReset():
+                self._end(grpc_endings.reset(event.error_code))
+            case events.RemoteSettingsChanged():
+                self._greeted = True
+                self._silence.watch()
+            case events.DataReceived():
+                raise BrokenStream("data before the head of an answer")
+
+    # ------------------------------------------------------------ out
+
+    def _flush(self) -> None:
+        """Send as much as the worker's windows and the socket take."""
+        self._flushing = False
+        h2, unsent, transport = self._h2, self._unsent, self._transport
+        while unsent and not self._paused and transport is not None and not transport.is_closing():
+            if transport.get_write_buffer_size() > WRITE_HIGH_BYTES:
+                # uvloop gives nothing to the socket, and does not pause us, before the turn ends.
+                self._flush_soon()
+                return
+            window = h2.local_flow_control_window(_STREAM)
+            room = min(window, h2.max_outbound_frame_size, MAX_SENT_FRAME_BYTES)
+            if room <= 0:
+                return
+            h2.send_data(_STREAM, bytes(memoryview(unsent)[:room]))
+            del unsent[:room]
+            self._write(h2.data_to_send())
+
+    def _flush_soon(self) -> None:
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _write(self, data: bytes) -> None:
+        transport = self._transport
+        if not data or transport is None or transport.is_closing():
+            return
+        transport.write(data)
+        if self._paused and transport.get_write_buffer_size() > MAX_REPLIES_BYTES:
+            self._end("the worker keeps asking and does not read the answers")
+
+    # ------------------------------------------------------------ the end
+
+    def _ping(self) -> None:
+        self._h2.ping(bytes(8))
+        self._write(self._h2.data_to_send())
+
+    def _end(self, why: str, code: ErrorCodes | None = ErrorCodes.NO_ERROR) -> None:
+        """Once, however often it is called. `code`: for our goodbye; None: it is written."""
+        if not self._ended.done():
+            self._ended.set_result(why)
+        self._silence.stop()
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._paused:
+            transport.abort()  # it would not read it
+            return
+        if code is not None:
+            self._h2.close_connection(code)
+        transport.write(self._h2.data_to_send())
+        transport.close()
+        self._loop.call_later(CLOSE_S, transport.abort)

@@ -1,0 +1,190 @@
+"""A foreign worker as the gateway knows it: any server with OpenAI's or SGLang's HTTP interface."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import msgspec
+
+from radixgate.errors import WorkerFailed
+from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
+from radixgate.gateway.asking.question import BYTES
+from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.upstream.fetch import Fetched, fetch
+from radixgate.gateway.upstream.pool import UpstreamPool
+from radixgate.gateway.workers.listed_models import ListedModels, read_models
+from radixgate.gateway.workers.reached import aborted_of
+from radixgate.gateway.workers.worker_address import WorkerAddress
+from radixgate.gateway.workers.worker_handle import OrderResult
+from radixgate.gateway.workers.worker_http import HttpWorkerClient
+
+# Where a server tells its model's name, the one that clients use first.
+_MODEL_KEYS = ("served_model_name", "model_id", "model_path")
+_MODELS = "/v1/models"
+_NOT_THERE = (404, 405, 501)
+
+
+class ForeignWorker:
+    """A `WorkerHandle` over HTTP. It is known by what it says of itself, asked once a life: a new
+    connection may lead to another process, which nobody need have missed in between. Only its names
+    are asked for each time, as adapters are loaded and unloaded while it runs."""
+
+    def __init__(
+        self,
+        address: WorkerAddress,
+        client: HttpWorkerClient,
+        pool: UpstreamPool,
+        timeout_s: float,
+    ) -> None:
+        """`pool`: for questions and orders, apart from the connections that generations use."""
+        self._address = address
+        self._client = client
+        self._pool = pool
+        self._timeout_s = timeout_s
+        self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
+        self._told_at = 0  # connections that there had been by then
+
+    @property
+    def client(self) -> HttpWorkerClient:
+        return self._client
+
+    async def probe(self) -> WorkerIdentity:
+        """Asks /health, and over a new connection who it is. Raises WorkerFailed until all is
+        known."""
+        try:
+            health = await self._get("/health")
+            if not health.ok and health.status not in _NOT_THERE:
+                raise self._failure(f"/health answers {health.status}")
+            if self._identity is None or self._told_at != self._pool.dialed:
+                self._identity = await self._discover()
+                self._told_at = self._pool.dialed
+            else:
+                self._identity = await self._renamed(self._identity)
+        except WorkerFailed:
+            self._identity = None
+            raise
+        return self._identity
+
+    async def run(self) -> None:
+        """Nothing goes on beside the probes: it reports neither KV nor load."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._pool.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def heard(self) -> bool:
+        pool = self._client.pool
+        heard, pool.heard = pool.heard, False
+        return heard
+
+    async def flush_cache(self) -> OrderResult:
+        return await self._order("/flush_cache", b"")
+
+    async def abort_request(self, order: AbortOrder) -> OrderResult:
+        unsent = self._client.abort_unsent(order)
+        if unsent and order.rid is not None and not self.runs(order):
+            return OrderResult(True, "it had not been sent", {"aborted": unsent})
+        told: dict[str, object] = {"rid": order.rid or ""}
+        if order.everything:
+            told["abort_all"] = True
+        elif order.prefix:
+            told["prefix"] = True
+        result = await self._order("/abort_request", msgspec.json.encode(told))
+        if not unsent:
+            return result
+        # A worker that nobody can connect to cannot be told either, and has nothing of ours to end.
+        ended = unsent + (aborted_of(result) or 0)
+        return OrderResult(
+            result.ok or not self.runs(order), f"{ended} aborted", {"aborted": ended}
+        )
+
+    async def info(self, path: str) -> OrderResult:
+        try:
+            answer = await self._get(path)
+        except WorkerFailed as error:
+            return OrderResult(False, error.message)
+        return _result(answer)
+
+    def runs(self, order: AbortOrder) -> bool:
+        """O(bytes under way)."""
+        return any(map(order.names_request, self._client.bodies()))
+
+    async def ask(self, method: str, path: str, body: bytes) -> Fetched:
+        return await fetch(self._pool, method, path, body, timeout_s=self._timeout_s)
+
+    async def _order(self, path: str, body: bytes) -> OrderResult:
+        try:
+            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
+        except WorkerFailed as error:
+            return OrderResult(False, error.message)
+        return _result(answer)
+
+    async def _discover(self) -> WorkerIdentity:
+        # SGLang's newer servers have it without the verb.
+        info = await self._json("/get_server_info") or await self._json("/server_info")
+        listed = read_models(await self._json(_MODELS))
+        model = await self._model_name(info) if listed is None else listed.model
+        capacity = info.get("max_total_num_tokens")
+        instance = info.get("instance_id")
+        return WorkerIdentity(
+            id=self._address.id,
+            url=self._address.url,
+            kind="http",
+            model=model,
+            mirror=MirrorKey(model, BYTES, 0),
+            capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
+            weights_id=model,
+            instance_id=instance if isinstance(instance, str) else "",
+            reports_kv=False,
+            aliases=() if listed is None else listed.aliases,
+            adapters=() if listed is None else listed.adapters,
+        )
+
+    async def _renamed(self, known: WorkerIdentity) -> WorkerIdentity:
+        """With the names that it has now; a list that cannot be had changes nothing. Another model
+        is another worker."""
+        listed: ListedModels | None = None
+        with suppress(WorkerFailed):
+            # The rest of a probe's time is /health's, which alone tells whether it is well.
+            answer = await fetch(self._pool, "GET", _MODELS, timeout_s=self._timeout_s / 2)
+            listed = read_models(answer.json()) if answer.ok else None
+        if listed is None:
+            return known
+        if listed.model != known.model:
+            return await self._discover()
+        if (listed.aliases, listed.adapters) == (known.aliases, known.adapters):
+            return known
+        return replace(known, aliases=listed.aliases, adapters=listed.adapters)
+
+    async def _model_name(self, server_info: Mapping[str, object]) -> str:
+        for info in (server_info, await self._json("/get_model_info")):
+            for key in _MODEL_KEYS:
+                name = info.get(key)
+                if isinstance(name, str) and name:
+                    return name
+        raise self._failure("it does not say which model it serves")
+
+    async def _json(self, path: str) -> Mapping[str, object]:
+        """The object that `path` answers with; empty where there is no such path."""
+        answer = await self._get(path)
+        if answer.status in _NOT_THERE:
+            return {}
+        if not answer.ok:
+            raise self._failure(f"{path} answers {answer.status}")
+        value = answer.json()
+        return value if isinstance(value, dict) else {}
+
+    async def _get(self, path: str) -> Fetched:
+        return await fetch(self._pool, "GET", path, timeout_s=self._timeout_s)
+
+    def _failure(self, why: str) -> WorkerFailed:
+        return self._pool.failure(why)
+
+
+def _result(answer: Fetched) -> OrderResult:
+    text = answer.body[:200].decode("utf-8", "replace").strip()
+    return OrderResult(answer.ok, text or f"status {answer.status}", answer.json())

@@ -1,0 +1,300 @@
+"""A foreign worker behind HTTP/1.1: the client's bytes go out as they came, and so do its answers.
+
+Only framing and hop-by-hop headers are set anew. A content encoding stays with its bytes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
+from radixgate.gateway.attempt.attempt import (
+    AnswerCounts,
+    Downstream,
+    FrontRequest,
+    Headers,
+    WholeHead,
+)
+from radixgate.gateway.heads import hop_headers, http_answer
+from radixgate.gateway.settings.header_rules import Crosses, everything
+from radixgate.gateway.upstream.connection import UpstreamConnection
+from radixgate.gateway.upstream.pool import UpstreamPool
+from radixgate.gateway.workers.answer_json import counts_of
+from radixgate.gateway.workers.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
+
+# Heads that an answer came under lately; all are forgotten when there are more.
+_MAX_HEADS = 256
+
+_log = logging.getLogger(__name__)
+
+_MakeReader = Callable[[], AnswerReader]
+
+
+class _Seen(msgspec.Struct, frozen=True, gc=False):
+    """What follows from a head, for all answers under it: nothing in it is ever changed."""
+
+    headers: Headers  # as the worker sent them: they stay, as they are found by their id
+    passed: Headers  # what clients get of them
+    reader: _MakeReader | None  # None: the answer is not read
+    whole: WholeHead | None  # of an answer in one piece; None: it says nothing of its cost,
+    # or its length is lost on the way
+
+
+class HttpWorkerClient:
+    """The way to one foreign worker: a `WorkerClient`."""
+
+    def __init__(
+        self,
+        pool: UpstreamPool,
+        connect_timeout_s: float,
+        answer_headers: Crosses = everything,
+    ) -> None:
+        """`answer_headers`: which headers of answers clients get."""
+        self.pool = pool
+        self._answer_headers = answer_headers
+        self.connect_timeout_s = connect_timeout_s
+        self._host_line = b"host: %b\r\n" % pool.authority.encode()
+        self.running: set[HttpAttempt] = set()  # each takes itself out
+        # A head that comes again is the same list. By its id, which is its own while it is kept.
+        self._seen: dict[int, _Seen] = {}
+
+    def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
+        attempt = HttpAttempt(self, request, downstream)
+        self.running.add(attempt)
+        connection = self.pool.take_idle()
+        if connection is None:
+            attempt.dial()
+        else:
+            attempt.send(connection)
+        return attempt
+
+    def seen(self, status: int, headers: Headers) -> _Seen:
+        known = self._seen.get(id(headers))
+        if known is None:
+            if len(self._seen) >= _MAX_HEADS:
+                self._seen.clear()
+            passed = hop_headers.to_client(headers, self._answer_headers)
+            reader = _reader_for(status, headers)
+            whole = _whole_head(status, passed, reader)
+            known = self._seen[id(headers)] = _Seen(headers, passed, reader, whole)
+        return known
+
+    def abort_unsent(self, order: AbortOrder) -> int:
+        """End those that wait for a connection, as the worker has not heard of them; how many."""
+        meant = [one for one in self.running if one.unsent and order.names_request(one.body)]
+        for attempt in meant:
+            attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
+        return len(meant)
+
+    def bodies(self) -> Iterator[bytes]:
+        """Of the requests that have not ended."""
+        return (attempt.body for attempt in self.running)
+
+    def close(self) -> None:
+        for attempt in list(self.running):
+            attempt.fail(self.pool.failure("it was removed from the fleet"))
+        self.pool.close()
+
+    def render_head(self, request: FrontRequest) -> bytes:
+        own = f"x-request-id: {request.request_id}\r\ncontent-length: {len(request.body)}\r\n\r\n"
+        whose = self.pool.credentials or request.authorization
+        return b"".join((request.line, self._host_line, request.forwarded, whose, own.encode()))
+
+
+class HttpAttempt:
+    """One request on one connection: an `Attempt` to the core, a listener to the connection."""
+
+    __slots__ = (
+        "_client",
+        "_connection",
+        "_dialing",
+        "_downstream",
+        "_paused",
+        "_reader",
+        "_request",
+    )
+
+    def __init__(
+        self, client: HttpWorkerClient, request: FrontRequest, downstream: Downstream
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._downstream: Downstream | None = downstream  # None: over, nothing more is told
+        self._connection: UpstreamConnection | None = None
+        self._dialing: asyncio.Task[None] | None = None
+        self._paused = False
+        self._reader: AnswerReader | None = None  # None: an answer that is not read
+
+    @property
+    def body(self) -> bytes:
+        return self._request.body
+
+    @property
+    def unsent(self) -> bool:
+        return self._connection is None
+
+    # ------------------------------------------------------------ from the core
+
+    def pause(self) -> None:
+        self._paused = True
+        if self._connection is not None:
+            self._connection.pause()
+
+    def resume(self) -> None:
+        self._paused = False
+        if self._connection is not None:
+            self._connection.resume()
+
+    def delivered(self) -> AnswerCounts | None:
+        return None if self._reader is None else self._reader.counts_so_far()
+
+    def cancel(self) -> None:
+        self._detach()
+        if self._dialing is not None:
+            self._dialing.cancel()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+
+    def fail(self, error: RadixgateError) -> None:
+        """Break off and say so."""
+        downstream = self._downstream
+        self.cancel()
+        if downstream is not None:
+            downstream.on_failure(error)
+
+    # ------------------------------------------------------------ from the connection
+
+    def on_response(self, status: int, headers: Headers) -> None:
+        if self._downstream is None:
+            return
+        if status == 401 and self._client.pool.credentials:
+            # The key is ours: the client has given no wrong one, and could not mend it.
+            self.fail(self._client.pool.failure("it does not take the key it is asked with"))
+            return
+        seen = self._client.seen(status, headers)
+        if seen.reader is not None:
+            self._reader = seen.reader()
+        self._downstream.on_head(status, seen.passed)
+
+    def on_data(self, data: bytes) -> None:
+        if self._downstream is None:
+            return
+        if self._reader is not None:
+            self._reader.feed(data)
+        self._downstream.on_body(data)
+
+    def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self._connection = None
+        try:
+            whole = self._client.seen(status, headers).whole
+            if whole is not None and body:
+                counts = self._counts_of_stream(body) if whole.streams else counts_of(body)
+                if counts is not None:
+                    downstream = self._detach()
+                    if downstream is not None:
+                        downstream.on_answer(whole, b"", body, counts)
+                    return
+            self.on_response(status, headers)
+            if body:
+                self.on_data(body)
+        except Exception:
+            self._fail_inside()
+        else:
+            self.on_complete()
+
+    def _counts_of_stream(self, body: bytes) -> AnswerCounts | None:
+        """None: it has no finish of a good answer, and is to be looked at as if it came slowly."""
+        reader = self._reader = StreamedAnswer()
+        reader.feed(body)
+        return reader.counts() if reader.is_good() else None
+
+    def on_complete(self) -> None:
+        self._connection = None
+        reader, counts = self._reader, None
+        try:
+            if reader is not None and not reader.is_whole():
+                why = "the stream ended without a finish and without [DONE]"
+                self.fail(self._client.pool.failure(why))
+                return
+            if reader is not None:
+                counts = reader.counts()
+        except Exception:
+            self._fail_inside()
+            return
+        downstream = self._detach()
+        if downstream is not None:
+            downstream.on_end(counts)
+
+    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.used and not answered:
+            # The worker closed a kept connection as we took it up again: it has not seen the
+            # request, so this is no failure of the worker's. A fresh connection is not `used`.
+            self.dial()
+            return
+        downstream = self._detach()
+        if downstream is not None:
+            downstream.on_failure(error)
+
+    # ------------------------------------------------------------ the connection
+
+    def dial(self) -> None:
+        self._dialing = asyncio.get_running_loop().create_task(self._connect_and_send())
+
+    async def _connect_and_send(self) -> None:
+        try:
+            connection = await self._client.pool.connect(self._client.connect_timeout_s)
+        except WorkerFailed as error:
+            downstream = self._detach()
+            if downstream is not None:
+                downstream.on_failure(error)
+            return
+        except Exception:
+            self._fail_inside()
+            return
+        self._dialing = None
+        try:
+            self.send(connection)
+        except Exception:
+            self._fail_inside()
+
+    def send(self, connection: UpstreamConnection) -> None:
+        self._connection = connection
+        connection.send(self._client.render_head(self._request), self._request.body, self)
+        if self._paused:
+            connection.pause()
+
+    def _fail_inside(self) -> None:
+        """A fault of ours, called where it is caught and nobody else would tell of it."""
+        _log.exception("an attempt failed")
+        self.fail(RadixgateError("internal error; the log has the details"))
+
+    def _detach(self) -> Downstream | None:
+        downstream, self._downstream = self._downstream, None
+        self._client.running.discard(self)
+        return downstream
+
+
+def _reader_for(status: int, headers: Headers) -> _MakeReader | None:
+    """Only a successful answer in the clear says what it cost."""
+    if not 200 <= status < 300:
+        return None
+    kind = (hop_headers.find(headers, b"content-type") or b"").lower()
+    encoding = hop_headers.find(headers, b"content-encoding")
+    if encoding is not None and encoding.lower() != b"identity":
+        return None
+    if kind.startswith(b"text/event-stream"):
+        return StreamedAnswer
+    return WholeAnswer if kind.startswith(b"application/json") else None
+
+
+def _whole_head(status: int, passed: Headers, reader: _MakeReader | None) -> WholeHead | None:
+    framed, streams = http_answer.is_framed(status, passed), reader is StreamedAnswer
+    if reader is None or not (framed or streams):
+        return None
+    return WholeHead(status, passed, http_answer.head_lines(status, passed), framed, streams)

@@ -1,0 +1,63 @@
+"""One worker as the admin API and the metrics show it."""
+
+from radixgate.fleet.fleet import Fleet, LoadReport, WorkerView
+from radixgate.gateway.choice.worker_choice import WorkerChoice
+from radixgate.gateway.observe.metrics import WorkerRow
+from radixgate.gateway.workers.roster import Member, Roster
+
+
+def worker_row(member: Member, fleet: Fleet, choice: WorkerChoice) -> dict[str, object]:
+    """The JSON of one worker. What is not known is null: never zero, never a made-up name."""
+    view = fleet.worker(member.address.id)
+    row: dict[str, object] = {
+        "id": member.address.id,
+        "url": member.address.url,
+        "state": member.state.value,
+        "breaker": choice.breaker_of(member.address.id),
+        "labels": dict(member.labels),
+        "model": None if view is None else view.identity.model,
+        "kind": None if view is None else view.identity.kind,
+        "in_flight": 0 if view is None else view.in_flight,
+        "tokens_in_flight": 0 if view is None else view.tokens_in_flight,
+        "capacity_tokens": None if view is None else view.identity.capacity_tokens,
+        "load": None if view is None else _load(view.report),
+        "blocks_mirrored": 0 if view is None else mirror_blocks(view),
+        "reports_kv": None if view is None else view.identity.reports_kv,
+    }
+    if member.trouble:
+        row["trouble"] = member.trouble
+    return row
+
+
+def worker_gauges(roster: Roster, fleet: Fleet) -> list[WorkerRow]:
+    """What the metrics show of each worker."""
+    rows = []
+    for member in roster.members():
+        view = fleet.worker(member.address.id)
+        in_flight = 0 if view is None else view.in_flight
+        blocks = 0 if view is None else mirror_blocks(view)
+        breaker = roster.choice.breaker_of(member.address.id)
+        rows.append(WorkerRow(member.address.id, member.state.value, in_flight, blocks, breaker))
+    return rows
+
+
+def mirror_blocks(view: WorkerView) -> int:
+    """Blocks believed to be there: as reported, or as expected of what was sent."""
+    blocks = view.blocks
+    return sum(blocks.stored.values()) + blocks.expected + blocks.approximate
+
+
+def _load(report: LoadReport | None) -> dict[str, object] | None:
+    """The last report; None if there is none, or it is too old to be worth anything."""
+    if report is None:
+        return None
+    return {
+        "running": report.running,
+        "waiting": report.waiting,
+        "queued_uncached_tokens": report.queued_uncached_tokens,
+        "kv_tokens_used": report.kv_tokens_used,
+        "kv_tokens_evictable": report.kv_tokens_evictable,
+        "kv_tokens_total": report.kv_tokens_total,
+        "phase": report.phase,
+        "weight_version": report.weight_version,
+    }

@@ -1,0 +1,80 @@
+"""Equal heads are read once, and only where the whole answer is there."""
+
+import pytest
+
+from radixgate.gateway.attempt.attempt import Headers
+from radixgate.gateway.heads.answer_heads import MAX_HEADS, AnswerHeads
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+FIELDS: Headers = [(b"content-length", b"2")]
+
+
+def taught(head: bytes = HEAD, body: bytes = b"{}", status: int = 200) -> AnswerHeads:
+    heads = AnswerHeads()
+    heads.learn(head + body, status, FIELDS)
+    return heads
+
+
+def test_an_answer_under_a_known_head_is_found() -> None:
+    known = taught().find(HEAD + b"[]")
+    assert known is not None
+    assert (known.size, known.status, known.headers) == (len(HEAD), 200, FIELDS)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        pytest.param(HEAD + b"{", id="body-is-cut"),
+        pytest.param(HEAD + b"{}{", id="more-than-was-asked-for"),
+        pytest.param(HEAD[:-2], id="head-is-cut"),
+        pytest.param(HEAD.replace(b"200", b"500") + b"{}", id="other-status"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_anything_else_is_left_to_the_parser(piece: bytes) -> None:
+    assert taught().find(piece) is None
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        pytest.param(b"HTTP/1.1 103 Early Hints\r\n\r\n" + HEAD, b"{}", id="interim-answer-first"),
+        pytest.param(HEAD, b"{", id="not-whole"),
+        pytest.param(
+            HEAD.replace(b"\r\n\r\n", b"\r\nx: " + b"y" * 2000 + b"\r\n\r\n"), b"{}", id="long"
+        ),
+    ],
+)
+def test_what_is_not_one_whole_answer_is_not_learned(head: bytes, body: bytes) -> None:
+    assert taught(head, body).find(head + body) is None
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    heads = AnswerHeads()
+    for number in range(3 * MAX_HEADS):
+        heads.learn(HEAD.replace(b"OK", b"%d" % number) + b"{}", 200, FIELDS)
+        heads.same(HEAD.replace(b"OK", b"%d" % number), 200, FIELDS)
+    assert len(heads._known) <= MAX_HEADS
+    assert len(heads._lists) <= MAX_HEADS
+
+
+def test_a_head_that_comes_again_has_the_same_list() -> None:
+    heads = AnswerHeads()
+    first = heads.same(HEAD + b"{", 200, list(FIELDS))
+    assert heads.same(HEAD + b"[", 200, list(FIELDS)) is first
+    assert heads.same(HEAD.replace(b"2\r", b"3\r"), 200, [(b"content-length", b"3")]) is not first
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        pytest.param(b"HTTP/1.1 103 Early Hints\r\n\r\n", id="interim"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 2000, id="long"),
+        pytest.param(b"\r\n", id="blank-line-before"),
+    ],
+)
+def test_a_head_behind_another_has_its_own_list(begins: bytes) -> None:
+    heads = AnswerHeads()
+    for value in (b"1", b"2"):
+        headers = [(b"content-length", value)]
+        assert heads.same(begins + HEAD, 200, headers) is headers

@@ -1,0 +1,64 @@
+"""What a process of several tells and asks its parent of stored responses."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
+from radixgate.gateway.processes import stored_news
+from radixgate.gateway.processes.channel import Channel
+from radixgate.gateway.processes.messages import AllStored, AskStored, Stored, ToChild
+from radixgate.gateway.processes.stored_news import StoredNews
+
+
+class Parent:
+    """What a child sends."""
+
+    def __init__(self) -> None:
+        self.flows = True
+        self.said: list[object] = []
+        self.asked = asyncio.Event()
+
+    def send(self, message: object) -> None:
+        self.said.append(message)
+        self.asked.set()
+
+
+def child_of(parent: Parent) -> tuple[StoredResponses, StoredNews]:
+    stored = StoredResponses()
+    return stored, StoredNews(stored, cast("Channel[ToChild]", parent))
+
+
+async def test_a_process_asks_its_parent_of_what_it_does_not_know() -> None:
+    parent = Parent()
+    stored, news = child_of(parent)
+    assert stored.may_come("r")
+    assert stored.catch_up is not None
+    asking = asyncio.ensure_future(stored.catch_up())
+    await parent.asked.wait()
+    assert parent.said == [AskStored(1)]
+    news.hear(Stored([StoredResponse("r", "w", None)]))
+    assert not asking.done()
+    news.hear(AllStored(1))
+    await asking
+    assert not stored.may_come("r")
+    news.hear(AllStored(1))  # late, or twice: nobody waits
+
+
+async def test_a_parent_that_does_not_answer_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stored_news, "CATCH_UP_S", 0.001)
+    stored, _ = child_of(Parent())
+    assert stored.catch_up is not None
+    await stored.catch_up()
+
+
+def test_a_parent_that_is_behind_is_told_nothing() -> None:
+    parent = Parent()
+    stored, _ = child_of(parent)
+    stored.keep("r1", "w", None)
+    parent.flows = False
+    stored.keep("r2", "w", None)
+    assert parent.said == [Stored([StoredResponse("r1", "w", None)])]

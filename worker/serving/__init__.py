@@ -1,0 +1,1 @@
+"""How the engine is reached: gRPC for gateways, HTTP for everybody, metrics."""

@@ -1,0 +1,1 @@
+"""Steps on their way: laid out, computed, sampled, one while the next is planned."""
