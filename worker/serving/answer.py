@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from array import array
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from radixgate.errors import WorkerRefused
@@ -53,8 +53,7 @@ class Answer:
             )
         )
         self._credit = STREAM_CREDIT if request.stream else WHOLE_CREDIT
-        self._handles = len(asked.prompts)
-        self._open = self._handles * (request.sampling.n or 1)
+        self._open = len(asked.prompts) * (request.sampling.n or 1)
         # Bounded by the credit: the engine emits nothing beyond it.
         self._batches: list[pb.StepBatch] = []
         self._wake = asyncio.Event()
@@ -89,9 +88,9 @@ class Answer:
                     self._engine.add_credit(self, handle, tokens)
         yield self._renderer.end()
 
-    def abort(self) -> None:
-        """End it with reason ABORT; what has come so far is the answer."""
-        for handle in range(self._handles):
+    def abort(self, handles: Iterable[int]) -> None:
+        """End these prompts with reason ABORT; what has come so far is their answer."""
+        for handle in handles:
             self._engine.abort(self, handle)
 
     def close(self) -> None:

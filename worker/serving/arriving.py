@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, eq=False)
 class Arriving:
-    """One of them."""
+    """One of them; its prompts are known by their places in it."""
 
-    rids: Sequence[str]  # as the client gave them; empty: it gave none
-    aborted: bool = False  # to be ended as soon as the engine has it
+    prompts: int
+    rids: Sequence[str]  # as the client gave them, one for each prompt; empty: it gave none
+    aborted: set[int] = field(default_factory=set)  # to be ended as soon as the engine has them
 
 
 class ArrivingRequests:
@@ -23,9 +24,9 @@ class ArrivingRequests:
         return len(self._arriving)
 
     @contextmanager
-    def of(self, rids: Sequence[str]) -> Iterator[Arriving]:
+    def of(self, prompts: int, rids: Sequence[str]) -> Iterator[Arriving]:
         """One more, while the context lasts."""
-        one = Arriving(rids)
+        one = Arriving(prompts, rids)
         self._arriving.add(one)
         try:
             yield one
@@ -33,20 +34,26 @@ class ArrivingRequests:
             self._arriving.discard(one)
 
     def abort_rid(self, rid: str, *, prefix: bool = False) -> int:
-        """Those who have this rid, or with `prefix` one that begins so; how many. O(arriving)."""
-        if prefix:
-            return self._abort(one for one in self if any(r.startswith(rid) for r in one.rids))
-        return self._abort(one for one in self if rid in one.rids)
+        """The prompts that have this rid, or with `prefix` one that begins so; how many those are.
+        O(prompts arriving)."""
+        return sum(
+            _abort(
+                one,
+                [
+                    place
+                    for place, own in enumerate(one.rids)
+                    if own == rid or (prefix and own.startswith(rid))
+                ],
+            )
+            for one in self._arriving
+        )
 
     def abort_all(self) -> int:
-        """How many those are."""
-        return self._abort(iter(self))
+        """How many prompts those are."""
+        return sum(_abort(one, range(one.prompts)) for one in self._arriving)
 
-    def __iter__(self) -> Iterator[Arriving]:
-        return iter(self._arriving)
 
-    def _abort(self, found: Iterator[Arriving]) -> int:
-        ended = [one for one in found if not one.aborted]
-        for one in ended:
-            one.aborted = True
-        return len(ended)
+def _abort(one: Arriving, places: Sequence[int]) -> int:
+    before = len(one.aborted)
+    one.aborted.update(places)
+    return len(one.aborted) - before

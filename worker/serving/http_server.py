@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import web
 
-from radixgate.errors import NoWorkerAvailable, RadixgateError, UnknownModel
-from radixgate.proto import sse
-from radixgate.proto.error_body import error_event
+from radixgate.errors import NoWorkerAvailable, UnknownModel
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import GenerationRequest, encode_prompt
@@ -21,6 +19,7 @@ from radixgate.worker.engine.engine import Engine
 from radixgate.worker.serving.answer import Answer, Asked
 from radixgate.worker.serving.arriving import ArrivingRequests
 from radixgate.worker.serving.request_body import BodyPace, read_body
+from radixgate.worker.serving.sending import send
 
 Parse = Callable[[Mapping[str, object]], GenerationRequest]
 
@@ -68,7 +67,7 @@ class GenerationRoutes:
             request_id = http.headers.get("x-request-id") or uuid.uuid4().hex
             answer = await self._begun(request, request_id)
             try:
-                return await self._send(http, answer, request_id)
+                return await send(http, answer, request_id)
             finally:
                 answer.close()
 
@@ -76,7 +75,7 @@ class GenerationRoutes:
 
     async def _begun(self, request: GenerationRequest, request_id: str) -> Answer:
         """Tokenized, and with the engine."""
-        with self._arriving_requests.of(request.rids) as arriving:
+        with self._arriving_requests.of(len(request.prompts), request.rids) as arriving:
             prompts = await self._encode(request)
             asked = Asked(
                 request,
@@ -88,8 +87,7 @@ class GenerationRoutes:
                 self._report_cached,
             )
             answer = Answer(self._engine, asked)
-        if arriving.aborted:
-            answer.abort()
+        answer.abort(arriving.aborted)
         return answer
 
     async def _encode(self, request: GenerationRequest) -> Sequence["array[int]"]:
@@ -105,22 +103,3 @@ class GenerationRoutes:
             ]
 
         return await asyncio.get_running_loop().run_in_executor(self._encoding, encode)
-
-    async def _send(self, http: web.Request, answer: Answer, request_id: str) -> web.StreamResponse:
-        # The status is fixed only once something has come: a refusal is an error, never a 200.
-        pieces = answer.pieces()
-        piece: bytes | None = await anext(pieces)
-        response = web.StreamResponse(
-            headers={"content-type": answer.content_type.decode(), "x-request-id": request_id}
-        )
-        if answer.content_type == sse.CONTENT_TYPE:
-            response.headers["cache-control"] = "no-cache"
-        await response.prepare(http)
-        try:
-            while piece is not None:
-                await response.write(piece)
-                piece = await anext(pieces, None)
-        except RadixgateError as error:
-            await response.write(error_event(error) + sse.DONE)
-        await response.write_eof()
-        return response

@@ -88,3 +88,41 @@ async def test_who_is_still_tokenized_is_aborted(order: dict[str, object], abort
         ends = [(await one)["meta_info"]["finish_reason"]["type"] for one in asked]
         assert ends == ["abort"] * aborted + ["length"] * (2 - aborted)
         assert len(arriving_requests) == 0
+
+
+@pytest.mark.parametrize(
+    ("order", "aborted", "ends"),
+    [
+        pytest.param({"rid": "b-2"}, 1, ["length", "abort", "length"], id="one-of-a-batch"),
+        pytest.param({"rid": "b", "prefix": True}, 2, ["length", "abort", "abort"], id="two-of-it"),
+        pytest.param({"abort_all": True}, 3, ["abort"] * 3, id="all-of-it"),
+    ],
+)
+async def test_of_a_batch_only_those_end_that_were_named(
+    order: dict[str, object], aborted: int, ends: list[str]
+) -> None:
+    async with worker() as (url, encoder, arriving_requests), ClientSession() as client:
+
+        async def generate(body: object) -> list[dict[str, Any]]:
+            async with client.post(url + "/generate", json=body) as answer:
+                said: list[dict[str, Any]] = await answer.json()
+                return said
+
+        few = {"max_new_tokens": 3, "temperature": 0, "ignore_eos": True}
+        batch = {"text": ["ab", "cd", "ef"], "rid": ["a-1", "b-2", "b-3"], "sampling_params": few}
+        asked = asyncio.create_task(generate(batch))
+        await until(lambda: len(arriving_requests) == 1)
+        async with client.post(url + "/abort_request", json=order) as answer:
+            assert await answer.json() == {"aborted": aborted}
+        encoder.let_go.set()
+        assert [one["meta_info"]["finish_reason"]["type"] for one in await asked] == ends
+
+
+def test_who_was_aborted_already_counts_once_and_who_gave_no_rid_ends_with_all() -> None:
+    requests = ArrivingRequests()
+    with requests.of(2, ["one", "two"]) as named, requests.of(3, []) as nameless:
+        assert requests.abort_rid("two") == 1
+        assert requests.abort_rid("t", prefix=True) == 0
+        assert named.aborted == {1}
+        assert requests.abort_all() == 4
+        assert nameless.aborted == {0, 1, 2}
