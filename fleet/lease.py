@@ -118,7 +118,10 @@ class Lease:
             record.drift.add(self.stake.predicted_cached_tokens, cached_tokens)
 
     def _cached_blocks(self, cached_tokens: int | None) -> int | None:
-        if cached_tokens is None:
-            return None
+        """None where the reply does not show that the worker holds less than is believed."""
         key, stake = self._record.identity.mirror, self.stake
+        # In tokens, as the reply is: rounded down to blocks once more, one that is as predicted
+        # would be less than was predicted, and where that is one block, none.
+        if cached_tokens is None or 2 * cached_tokens >= stake.predicted_cached_tokens:
+            return None
         return key.depth_of(cached_tokens, stake.blocks, stake.prompt_tokens)

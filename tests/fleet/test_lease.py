@@ -1,11 +1,13 @@
 """A lease's counts and blocks: entered at once, left exactly once."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from books import MODEL, Books, identity
 from radixgate.fleet.fleet import Ask, Lease, MirrorKey, Outcome, WorkerState
 from radixgate.fleet.worker_record import Drift
-from radixgate.proto.blocks import byte_chain
+from radixgate.proto.blocks import BYTES_A_TOKEN, byte_chain
 
 
 def test_counts_are_entered_and_left_in_two_steps() -> None:
@@ -140,3 +142,70 @@ def test_a_reply_in_tokens_corrects_what_is_believed_in_bytes(told: int, left: i
     assert again.predicted_cached_tokens == 639
     again.close(Outcome.OK, told)
     assert lease(b"o").predicted_cached_tokens == left
+
+
+BYTES = MirrorKey(MODEL, "bytes", 0)
+
+
+def lease_of_text(books: Books, text: bytes) -> Lease:
+    books.clock.advance(1.0)
+    tokens = max(1, len(text) // BYTES_A_TOKEN)
+    return books.fleet.lease(Ask(MODEL, tokens, {BYTES: byte_chain(1, text)}))
+
+
+def silent_worker() -> Books:
+    """Whose prompts are cut in bytes."""
+    books = Books()
+    books.fleet.admit(identity("a", key=BYTES, reports_kv=False))
+    books.fleet.set_state("a", WorkerState.READY)
+    return books
+
+
+def believed_blocks(books: Books) -> int:
+    view = books.fleet.worker("a")
+    assert view is not None
+    return view.blocks.approximate
+
+
+@settings(max_examples=30)
+@given(
+    texts=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 2_000), st.integers(0, 2), st.integers(0, 999))
+    )
+)
+def test_a_reply_that_tells_what_was_believed_makes_nothing_forgotten(
+    texts: list[tuple[int, int, int, int]],
+) -> None:
+    """Texts that begin alike, for any number of bytes, and go on alike, or otherwise."""
+    books = silent_worker()
+    for start, shared, end, more in texts:
+        before = believed_blocks(books)
+        lease = lease_of_text(books, bytes([start]) * shared + bytes([100 + end]) * more)
+        lease.first_output()
+        lease.close(Outcome.OK, lease.predicted_cached_tokens)
+        assert believed_blocks(books) >= before
+    books.fleet.check()
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        pytest.param(64, 32, id="a-block-as-believed"),
+        pytest.param(48, 32, id="what-a-short-system-prompt-is-in-whole-pages"),
+        pytest.param(32, 32, id="half"),
+        pytest.param(16, 1, id="less-than-half"),
+    ],
+)
+def test_a_single_block_is_compared_by_its_tokens(told: int, kept: int) -> None:
+    """Prompts of 8,000 bytes that have the first 300 in common: one block, taken for 64 tokens."""
+    books = silent_worker()
+    texts = [b"s" * 300 + letter * 7_900 for letter in (b"o", b"x", b"y")]
+    for text in texts[:2]:
+        first = lease_of_text(books, text)
+        first.first_output()
+        first.close(Outcome.OK)
+    third = lease_of_text(books, texts[2])
+    assert third.predicted_cached_tokens == 64
+    third.close(Outcome.OK, told)
+    held = books.fleet.mirror_of("a").depths(byte_chain(1, texts[0]))
+    assert held["a"] == kept
