@@ -18,6 +18,8 @@ from radixgate.gateway.heads.request_reader import FrontLimits
 from radixgate.gateway.settings.header_rules import HeaderConfig
 
 _DRAIN_LOOK_S = 0.05
+# At the end, for refusals on their way to those who came too late.
+_LAST_REFUSALS_S = 1.0
 _BACKLOG = 4096
 # A client that opens a connection and does not finish its handshake holds it for no longer.
 _HANDSHAKE_S = 10.0
@@ -93,16 +95,25 @@ class Door:
             self.front.generator = self._path.generator
 
     async def drain(self, accept_s: float, grace_s: float) -> None:
-        """Take requests for `accept_s` more, then let running answers end, for at most `grace_s`.
+        """Take requests for `accept_s` more, then let running answers end, for at most `grace_s`,
+        and those of requests that have begun to arrive.
 
-        To the end probes get their answers, and generations that come too late a refusal.
+        To the end probes get their answers, and generations that come too late a refusal; but none
+        of these is waited for.
         """
         self.front.announce()
         await asyncio.sleep(accept_s)
         self._closed = True
         self.front.drain(ClosedDoor(self._path.metrics, self._path.own_headers))
+        await self._quiet(grace_s)
+        if self._server is not None:
+            self._server.close()
+        self._path.turn.end()
+        await self._quiet(min(grace_s, _LAST_REFUSALS_S))
+
+    async def _quiet(self, within_s: float) -> None:
         waited_s = 0.0
-        while self.front.busy() and waited_s < grace_s:
+        while self.front.busy() and waited_s < within_s:
             await asyncio.sleep(_DRAIN_LOOK_S)
             waited_s += _DRAIN_LOOK_S
 

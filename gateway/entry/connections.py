@@ -19,7 +19,8 @@ class Client(Protocol):
 
     @property
     def busy(self) -> bool:
-        """A request is on its way here, or its answer on its way out."""
+        """A request is on its way here, or its answer on its way out; after the drain, of those
+        that came later, bytes of a refusal alone."""
         ...
 
     def last(self) -> None:
@@ -55,6 +56,7 @@ class Front:
         self.limits, self.own_headers, self.heads = limits, own_headers, heads
         self.clock, self.deadlines, self.turn = clock, deadlines, turn
         self.draining = False
+        self.drained = False  # who comes now is too late
         self.connections: set[Client] = set()
 
     def announce(self) -> None:
@@ -69,7 +71,7 @@ class Front:
         now on is for `generator`."""
         self.announce()
         before = copy(self)
-        self.generator = generator
+        self.generator, self.drained = generator, True
         for connection in list(self.connections):
             connection.drain(before)
 

@@ -226,6 +226,8 @@ class FrontConnection(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
+        if self._front.drained:
+            return self._transport is not None and self._transport.get_write_buffer_size() > 0
         return self._request is not None or self._closing or not self._reader.idle
 
     def last(self) -> None:

@@ -85,6 +85,23 @@ async def test_sigterm_lets_a_running_answer_end_and_exits_0() -> None:
             await ask(served.port, request("/health", method="GET"))
 
 
+async def test_it_ends_with_the_last_answer_whoever_came_too_late() -> None:
+    async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url) as served:
+        await served.has_ready_workers(1)
+        worker.script = lambda request: [*sse_head(), *events(*"abcde", gap_s=0.1), *sse_end()]
+        async with RawClient(served.port) as idle, RawClient(served.port) as client:
+            client.send(request(CHAT, chat_body(stream=True)))
+            await until(lambda: len(worker.requests) == 1)
+            served.process.send_signal(signal.SIGTERM)
+            assert await idle.ended()
+            async with RawClient(served.port) as silent, RawClient(served.port) as headless:
+                silent.send(request(CHAT, chat_body())[:-5])
+                headless.send(b"POST ")
+                assert len((await client.answer()).events) == 7
+                async with asyncio.timeout(2):
+                    assert await served.process.wait() == 0
+
+
 async def test_requests_are_taken_for_a_while_after_sigterm_and_readiness_says_draining() -> None:
     flags = ("--shutdown-accept-secs", "1", "--shutdown-grace-period-secs", "5")
     async with ScriptedWorker() as worker, gateway("--worker-urls", worker.url, *flags) as served:

@@ -198,6 +198,24 @@ async def test_a_request_that_has_begun_to_arrive_before_the_drain_is_served() -
         await until(lambda: not gateway.front.connections)
 
 
+async def test_nobody_who_comes_after_the_drain_is_waited_for() -> None:
+    async with served() as gateway:
+        data = request("/generate", b"x" * 100)
+        async with RawClient(gateway.port) as early:
+            early.send(data[:-50])
+            await until(gateway.front.busy)
+            gateway.front.drain(Scripted())
+            assert gateway.front.busy()
+        await until(lambda: not gateway.front.connections)
+        async with RawClient(gateway.port) as late:
+            late.send(data[:-50])
+            in_body = gateway.clock.now() + gateway.front.limits.body_timeout_s
+            await until(lambda: in_body in {one.deadline for one in connections_of(gateway.front)})
+            assert not gateway.front.busy()
+            late.send(data[-50:])
+            assert (await late.answer()).body == b"x" * 100
+
+
 async def test_a_body_of_several_megabytes_arrives_whole() -> None:
     async with served() as gateway:
         body = b"0123456789" * 300_000
