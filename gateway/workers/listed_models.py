@@ -34,10 +34,10 @@ def read_models(answer: object) -> ListedModels | None:
     if not names:
         return None
     root = rows[names[0]].get("root")
-    aliases = [
-        name
-        for name in names[1:]
-        if isinstance(root, str) and rows[name].get("root") == root and not rows[name].get("parent")
-    ]
-    adapters = [name for name in names[1:] if name not in aliases]
+    aliases: list[str] = []
+    adapters: list[str] = []
+    for name in names[1:]:
+        row = rows[name]
+        same = isinstance(root, str) and row.get("root") == root and not row.get("parent")
+        (aliases if same else adapters).append(name)
     return ListedModels(names[0], tuple(aliases), tuple(adapters))

@@ -53,6 +53,28 @@ def test_a_list_without_names_is_none(answer: object) -> None:
     assert read_models(answer) is None
 
 
+class Compared(str):
+    """A name that counts how often it is compared with another one."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return super().__eq__(other)
+
+
+def test_a_long_list_is_read_without_comparing_each_name_with_each() -> None:
+    rows = [
+        {"id": Compared(f"n{number}"), "root": "/base" if number < 512 else "/lora"}
+        for number in range(1_024)
+    ]
+    listed = read_models({"data": rows})
+    assert listed is not None
+    assert (len(listed.aliases), len(listed.adapters)) == (511, 512)
+    assert Compared.times < 5_000
+
+
 async def test_every_listed_name_is_served_and_shown() -> None:
     async with lists(ScriptedWorker(), BASE, ALIAS, SQL) as worker, small_gateway([worker]) as gw:
         for name in ("base", "gpt", "sql", "base:sql"):
