@@ -11,6 +11,7 @@ from radixgate.analysis.cache_bound import cache_use
 from radixgate.analysis.intervals import Interval, paired
 from radixgate.analysis.percentiles import percentile, values_needed
 from radixgate.analysis.records import ABANDONED, RequestRecord
+from radixgate.analysis.run_span import run_span_s
 from radixgate.analysis.slo import LatencyBounds
 
 Records = Sequence[RequestRecord]
@@ -155,8 +156,8 @@ def _request_rate(records: Records) -> float | None:
     good = [record for record in records if record.ok]
     if not good:
         return None
-    start_s = min(record.t_dispatch_s for record in records)
-    return latency.rate(len(good), max(record.t_last_s for record in good) - start_s)
+    start_s, end_s = run_span_s(records)
+    return latency.rate(len(good), end_s - start_s)
 
 
 def _cached(records: Records) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from radixgate.analysis import latency
 from radixgate.analysis.percentiles import Spread, spread_of
 from radixgate.analysis.records import ABANDONED, RequestRecord
+from radixgate.analysis.run_span import run_span_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,7 @@ class Summary:
     abandoned: int
     completed: int
     failures: Mapping[str, int]  # by class, most frequent first
-    # From the first dispatch to the last token of a success, or the last dispatch if that is later.
-    duration_s: float
+    duration_s: float  # of `run_span_s`
     wall_s: float  # from the first dispatch to the end of the last request, failed or not
     input_tokens: int
     input_tokens_planned: int  # the share of input_tokens that no server reported
@@ -54,9 +54,9 @@ class Summary:
 def summarise(records: Sequence[RequestRecord]) -> Summary:
     """O(tokens log tokens)."""
     good = [record for record in records if record.ok]
-    start = min((record.t_dispatch_s for record in records), default=0.0)
+    start, end = run_span_s(records)
     sent = [record for record in records if record.failure != ABANDONED]
-    duration = _end_s(good, sent, start) - start
+    duration = end - start
     input_tokens = sum(_prompt_tokens(record) for record in good)
     output_tokens = sum(record.output_tokens for record in good)
     failures = Counter(record.failure for record in sent if record.failure is not None)
@@ -89,15 +89,6 @@ def summarise(records: Sequence[RequestRecord]) -> Summary:
         schedule_lag=spread_of(map(latency.schedule_lag_s, sent)),
         workers=dict(sorted(workers.items())),
     )
-
-
-def _end_s(good: Sequence[RequestRecord], sent: Sequence[RequestRecord], start_s: float) -> float:
-    """Not the end of the last failure: one that hangs until its timeout would stretch the run and
-    dilute every rate. Nor the last success alone: a server that is gone half way through would be
-    as fast as it was until then."""
-    if not good:
-        return start_s
-    return max(*(record.t_last_s for record in good), *(record.t_dispatch_s for record in sent))
 
 
 def _prompt_tokens(record: RequestRecord) -> int:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from radixgate.analysis import latency
 from radixgate.analysis.records import RequestRecord
+from radixgate.analysis.run_span import last_dispatch_s, run_span_s
 
 _BUCKETS = 100
 _STEADY_SHARE = 0.8
@@ -44,12 +45,11 @@ def steady_window(records: Sequence[RequestRecord], *, open_loop: bool) -> Windo
     good = [record for record in records if record.ok]
     if not good:
         return None
-    start_s = min(record.t_dispatch_s for record in good)
-    end_s = max(record.t_last_s for record in good)
+    start_s, end_s = run_span_s(records)
     if not end_s > start_s:
         return None
     if open_loop:
-        last_s = max(record.t_dispatch_s for record in good)
+        last_s = last_dispatch_s(records)
         first_s = start_s + _WARM_SHARE * (last_s - start_s)
         return _window(good, first_s, last_s, RULES[True]) if last_s > first_s else None
     return _window(good, *_fullest(good, start_s, end_s), RULES[False])

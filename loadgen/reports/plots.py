@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from radixgate.analysis import latency
 from radixgate.analysis.records import RequestRecord
+from radixgate.analysis.run_span import run_span_s
 from radixgate.analysis.window import in_flight_over
 from radixgate.loadgen.reports.run_folder import Run
 
@@ -47,7 +48,7 @@ def plots_of(run: Run) -> list[Plot]:
         _distribution("Time to first token", good, latency.response_ttft_s, latency.ttft_s),
         _distribution("End to end", good, latency.response_e2e_s, latency.e2e_s),
         _over_time(run.records),
-        _in_flight(good),
+        _in_flight(run.records),
         *_workers(run),
     ]
     return [plot for plot in found if plot.traces]
@@ -113,9 +114,10 @@ def _over_time(records: Sequence[RequestRecord]) -> Plot:
     return Plot("Response TTFT over the run", "intended time, s", "ms", traces)
 
 
-def _in_flight(good: Sequence[RequestRecord]) -> Plot:
-    start_s = min(record.t_dispatch_s for record in good)
-    end_s = max(record.t_last_s for record in good)
+def _in_flight(records: Sequence[RequestRecord]) -> Plot:
+    """Of successes, over the whole run: also where nothing succeeded any more."""
+    good = [record for record in records if record.ok]
+    start_s, end_s = run_span_s(records)
     if not end_s > start_s:
         return Plot("", "", "", [])
     width_s = (end_s - start_s) / _BUCKETS

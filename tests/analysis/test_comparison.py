@@ -65,3 +65,14 @@ def test_what_a_run_lacks_is_not_compared() -> None:
 def test_runs_come_in_pairs() -> None:
     with pytest.raises(ValueError, match="2 and 1 runs"):
         differences([run(1), run(2)], [run(3)])
+
+
+def test_who_died_half_way_is_half_as_fast() -> None:
+    whole = [record((n + 0.5, 10), sent=float(n), index=n) for n in range(100)]
+    dead = [
+        *whole[:50],
+        *(record(sent=float(n), failure="refused", index=n) for n in range(50, 100)),
+    ]
+    rate = named(differences([whole], [dead]), "requests a second")
+    assert rate.baseline == pytest.approx(100 / 99.5)
+    assert rate.arm == pytest.approx(50 / 99.0)

@@ -57,3 +57,12 @@ def test_in_flight_is_an_average_over_each_part() -> None:
 def test_nothing_to_see_is_no_window(records: list[RequestRecord]) -> None:
     assert steady_window(records, open_loop=True) is None
     assert steady_window(records, open_loop=False) is None
+
+
+def test_the_window_of_an_open_loop_goes_on_where_the_server_died() -> None:
+    alive = constant(500, 0.1, 0.5)
+    dead = [record(sent=0.1 * n, due=0.1 * n, failure="refused") for n in range(500, 1000)]
+    window = steady_window([*alive, *dead], open_loop=True)
+    assert window is not None
+    assert window.end_s == pytest.approx(99.9)
+    assert window.request_rate == pytest.approx(406 / 89.91, rel=0.01)
