@@ -191,7 +191,10 @@ class ParentGateway:
             raise ProcessFailed(f"{self._crew.listening} of {count} processes listen, and {why}")
 
     def _welcome(self, hand: Hand) -> None:
-        """Tell a child everything."""
+        """Tell a child everything; one that comes when all are about to end is not needed."""
+        if self.headquarters.admin.draining:
+            hand.channel.close()
+            return
         config = replace(self._settings.config, port=self.port)
         settings = replace(self._settings, config=config)
         hand.channel.send(SetUp(hand.index, settings, list(self._keys)))

@@ -178,6 +178,23 @@ async def test_every_process_takes_requests_for_a_while_after_sigterm() -> None:
             assert await served.process.wait() == 0
 
 
+@pytest.mark.parametrize("accept_s", ["0", "1"])
+async def test_a_process_that_is_being_started_at_sigterm_answers_nothing(accept_s: str) -> None:
+    flags = ("--shutdown-grace-period-secs", "8", "--shutdown-accept-secs", accept_s)
+    async with ScriptedWorker() as worker, processes("--worker-urls", worker.url, *flags) as served:
+        await served.ready(1)
+        before = served.children()
+        os.kill(before[0], signal.SIGKILL)
+        await until(lambda: bool(set(served.children()) - set(before)))
+        (reborn,) = set(served.children()) - set(before)
+        served.process.send_signal(signal.SIGTERM)
+        await until(lambda: gone(before[1]), within_s=3.0)
+        async with asyncio.timeout(3):
+            assert await served.process.wait() == 0
+        assert gone(reborn)
+        assert worker.requests == []
+
+
 async def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", "--processes", "2"),
