@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +12,7 @@ from radixgate.gateway.asking.question import BYTES
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.upstream.fetch import Fetched, fetch
 from radixgate.gateway.upstream.pool import UpstreamPool
-from radixgate.gateway.workers.listed_models import ListedModels, read_models
+from radixgate.gateway.workers.listed_models import read_models
 from radixgate.gateway.workers.reached import aborted_of
 from radixgate.gateway.workers.worker_address import WorkerAddress
 from radixgate.gateway.workers.worker_handle import OrderResult
@@ -44,6 +43,7 @@ class ForeignWorker:
         self._timeout_s = timeout_s
         self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
         self._told_at = 0  # connections that there had been by then
+        self._given_up = 0  # of those that we closed since for want of patience, and dial anew
 
     @property
     def client(self) -> HttpWorkerClient:
@@ -51,16 +51,18 @@ class ForeignWorker:
 
     async def probe(self) -> WorkerIdentity:
         """Asks /health, and over a new connection who it is. Raises WorkerFailed until all is
-        known."""
+        known; from then on /health alone tells whether it is well, and the other questions have to
+        do with the time that it leaves."""
+        asked_at = _now()
         try:
             health = await self._get("/health")
             if not health.ok and health.status not in _NOT_THERE:
                 raise self._failure(f"/health answers {health.status}")
-            if self._identity is None or self._told_at != self._pool.dialed:
+            if self._identity is None:
                 self._identity = await self._discover()
                 self._told_at = self._pool.dialed
             else:
-                self._identity = await self._renamed(self._identity)
+                self._identity = await self._told_again(self._identity, asked_at + self._timeout_s)
         except WorkerFailed:
             self._identity = None
             raise
@@ -123,42 +125,65 @@ class ForeignWorker:
             return OrderResult(False, error.message)
         return _result(answer)
 
+    async def _told_again(self, known: WorkerIdentity, until: float) -> WorkerIdentity:
+        """What is not told in time stays as it was; who it is, is then asked again."""
+        dialed, given_up = self._pool.dialed, self._given_up
+        another = dialed - self._told_at > given_up
+        if another:
+            try:
+                async with asyncio.timeout((until - _now()) / 2):
+                    info = await self._server_info()
+            except TimeoutError:
+                return known
+            known = _told(known, info)
+        self._told_at, self._given_up = dialed, 0
+        return await self._renamed(known, (until - _now()) / 2, another=another)
+
     async def _discover(self) -> WorkerIdentity:
-        # SGLang's newer servers have it without the verb.
-        info = await self._json("/get_server_info") or await self._json("/server_info")
+        info = await self._server_info()
         listed = read_models(await self._json(_MODELS))
         model = await self._model_name(info) if listed is None else listed.model
-        capacity = info.get("max_total_num_tokens")
-        instance = info.get("instance_id")
-        return WorkerIdentity(
+        told = WorkerIdentity(
             id=self._address.id,
             url=self._address.url,
             kind="http",
             model=model,
             mirror=MirrorKey(model, BYTES, 0),
-            capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
+            capacity_tokens=None,
             weights_id=model,
-            instance_id=instance if isinstance(instance, str) else "",
+            instance_id="",
             reports_kv=False,
             aliases=() if listed is None else listed.aliases,
             adapters=() if listed is None else listed.adapters,
         )
+        return _told(told, info)
 
-    async def _renamed(self, known: WorkerIdentity) -> WorkerIdentity:
+    async def _renamed(
+        self, known: WorkerIdentity, patience_s: float, *, another: bool
+    ) -> WorkerIdentity:
         """With the names that it has now; a list that cannot be had changes nothing. Another model
-        is another worker."""
-        listed: ListedModels | None = None
-        with suppress(WorkerFailed):
-            # The rest of a probe's time is /health's, which alone tells whether it is well.
-            answer = await fetch(self._pool, "GET", _MODELS, timeout_s=self._timeout_s / 2)
-            listed = read_models(answer.json()) if answer.ok else None
-        if listed is None:
+        is another worker, and so may be `another` process that has no list."""
+        try:
+            async with asyncio.timeout(patience_s):
+                answer = await self._get(_MODELS)
+        except TimeoutError:
+            self._given_up = 1
             return known
+        except WorkerFailed:
+            return known
+        listed = read_models(answer.json()) if answer.ok else None
+        if listed is None:
+            refused = not answer.ok and answer.status not in _NOT_THERE
+            return await self._discover() if another and not refused else known
         if listed.model != known.model:
             return await self._discover()
         if (listed.aliases, listed.adapters) == (known.aliases, known.adapters):
             return known
         return replace(known, aliases=listed.aliases, adapters=listed.adapters)
+
+    async def _server_info(self) -> Mapping[str, object]:
+        # SGLang's newer servers have it without the verb.
+        return await self._json("/get_server_info") or await self._json("/server_info")
 
     async def _model_name(self, server_info: Mapping[str, object]) -> str:
         for info in (server_info, await self._json("/get_model_info")):
@@ -183,6 +208,19 @@ class ForeignWorker:
 
     def _failure(self, why: str) -> WorkerFailed:
         return self._pool.failure(why)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _told(known: WorkerIdentity, info: Mapping[str, object]) -> WorkerIdentity:
+    capacity, instance = info.get("max_total_num_tokens"), info.get("instance_id")
+    return replace(
+        known,
+        capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
+        instance_id=instance if isinstance(instance, str) else "",
+    )
 
 
 def _result(answer: Fetched) -> OrderResult:

@@ -1,5 +1,8 @@
 """How a foreign worker tells who it is."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from clocks import FakeClock
@@ -10,13 +13,13 @@ from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.worker_address import read_worker_url
 from radixgate.gateway.workers.worker_foreign import ForeignWorker
 from radixgate.gateway.workers.worker_http import HttpWorkerClient
-from scripted_worker import Hang, Reset, Script, ScriptedWorker, answer, json_answer
+from scripted_worker import Hang, Reset, Script, ScriptedWorker, Sleep, answer, json_answer
 
 # What is asked of one that is known: whether it is well, and what it is called by now.
 AGAIN = ["/health", "/v1/models"]
 
 
-def foreign(worker: ScriptedWorker) -> ForeignWorker:
+def foreign(worker: ScriptedWorker, timeout_s: float = 1.0) -> ForeignWorker:
     clock = FakeClock()
     address = read_worker_url(worker.url, frozenset(("http",)))
     pool = UpstreamPool(
@@ -28,7 +31,7 @@ def foreign(worker: ScriptedWorker) -> ForeignWorker:
         max_idle=2,
         idle_timeout_s=10,
     )
-    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, timeout_s=1.0)
+    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, timeout_s)
 
 
 async def test_an_openai_server_tells_its_model() -> None:
@@ -93,6 +96,74 @@ async def test_a_list_that_cannot_be_had_later_changes_nothing(script: Script) -
         known = await handle.probe()
         worker.admin["/v1/models"] = script
         assert await handle.probe() == known
+
+
+async def test_a_list_that_hangs_for_good_asks_no_more_of_a_worker_that_is_well() -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker, timeout_s=0.1)
+        known = await handle.probe()
+        worker.admin["/v1/models"] = lambda request: [Hang()]
+        for _ in range(3):
+            asked = len(worker.admin_requests)
+            assert await handle.probe() == known
+            assert [record.path for record in worker.admin_requests[asked:]] == AGAIN
+
+
+async def test_the_list_has_only_the_time_that_health_has_left() -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker, timeout_s=0.2)
+        known = await handle.probe()
+        worker.admin["/health"] = lambda request: [Sleep(0.12), *answer(b"")]
+        worker.admin["/v1/models"] = lambda request: [Hang()]
+        async with asyncio.timeout(0.2):
+            assert await handle.probe() == known
+
+
+async def test_a_connection_given_up_for_a_list_excuses_one_new_one_and_no_more() -> None:
+    async with ScriptedWorker(model="one") as worker:
+        handle = foreign(worker, timeout_s=0.1)
+        await handle.probe()
+        worker.admin["/v1/models"] = lambda request: [Hang()]
+        await handle.probe()
+        del worker.admin["/v1/models"]
+        await handle.probe()
+        await worker.stop()
+        await worker.start()
+        asked = len(worker.admin_requests)
+        await handle.probe()
+        assert "/server_info" in [record.path for record in worker.admin_requests[asked:]]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda request: [Hang()], id="silent"),
+        pytest.param(lambda request: json_answer({}, 503), id="refused"),
+    ],
+)
+async def test_over_a_new_connection_the_names_stay_where_the_list_cannot_be_had(
+    script: Script,
+) -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker, timeout_s=0.2)
+        known = await handle.probe()
+        await worker.stop()
+        await worker.start()
+        worker.admin["/v1/models"] = script
+        worker.admin["/server_info"] = lambda request: json_answer({"instance_id": "another"})
+        assert await handle.probe() == replace(known, instance_id="another")
+
+
+async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so_in_time() -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker, timeout_s=0.2)
+        known = await handle.probe()
+        await worker.stop()
+        await worker.start()
+        worker.admin["/server_info"] = lambda request: [Hang()]
+        assert await handle.probe() == known
+        worker.admin["/server_info"] = lambda request: json_answer({"instance_id": "another"})
+        assert await handle.probe() == replace(known, instance_id="another")
 
 
 async def test_a_server_without_health_is_judged_by_its_models() -> None:
