@@ -39,7 +39,8 @@ class Difference:
     arm: float | None
     difference: float | None  # arm - baseline, mean over the pairs
     relative: float | None
-    better: bool | None  # None: the interval over pairs holds 0, or there is none
+    # None: the interval over pairs holds 0, or there is none, or the runs measured their client.
+    better: bool | None
     pairs: Sequence[float]  # one difference a round
     over_pairs: Interval | None  # Student's, over the rounds; None: fewer than two
     within: Interval | None  # block bootstrap over requests; None: no mean of requests

@@ -1,6 +1,6 @@
 """What a request has to keep to be a good one, and how many do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.analysis import latency
@@ -24,16 +24,22 @@ class Attainment:
 
 @dataclass(frozen=True, slots=True)
 class LatencyBounds:
-    """Upper bounds in seconds by name: ttft and e2e from the intended time, tpot, itl_p99."""
+    """Upper bounds in seconds by name: ttft and e2e, tpot, itl_p99.
+
+    ttft and e2e count from the intended time; in a closed loop, which intends all at once and so
+    has no such times, from the dispatch.
+    """
 
     bounds_s: tuple[tuple[str, float], ...]
+    open_loop: bool = True
 
     def met_by(self, record: RequestRecord) -> bool:
         """A failure never; a figure that an answer has not (one token has no TPOT) is met."""
         if not record.ok:
             return False
+        measures = MEASURES if self.open_loop else _CLOSED
         for name, bound_s in self.bounds_s:
-            value = MEASURES[name](record)
+            value = measures[name](record)
             if value is not None and value > bound_s:
                 return False
         return True
@@ -52,10 +58,13 @@ class LatencyBounds:
         )
 
 
-def slo_of(words: Sequence[str]) -> LatencyBounds | None:
+def slo_of(words: Sequence[str], *, open_loop: bool = True) -> LatencyBounds | None:
     """`ttft:500 tpot:50`, in ms; None for no words. Raises ConfigError that names the word."""
-    if not words:
-        return None
+    return LatencyBounds(bounds_of(words, MEASURES), open_loop) if words else None
+
+
+def bounds_of(words: Sequence[str], names: Collection[str]) -> tuple[tuple[str, float], ...]:
+    """What such words say of these names, in s. Raises ConfigError that names the word."""
     bounds: dict[str, float] = {}
     for word in words:
         name, _, number = word.partition(":")
@@ -63,13 +72,12 @@ def slo_of(words: Sequence[str]) -> LatencyBounds | None:
             bound_s = float(number) / 1000.0
         except ValueError:
             bound_s = 0.0
-        if name not in MEASURES or not bound_s > 0 or name in bounds:
+        if name not in names or not bound_s > 0 or name in bounds:
             raise ConfigError(
-                f"--goodput {word}: write NAME:MILLISECONDS, each name once, "
-                f"of {', '.join(MEASURES)}"
+                f"--goodput {word}: write NAME:MILLISECONDS, each name once, of {', '.join(names)}"
             )
         bounds[name] = bound_s
-    return LatencyBounds(tuple(bounds.items()))
+    return tuple(bounds.items())
 
 
 def _itl_p99_s(record: RequestRecord) -> float | None:
@@ -83,3 +91,4 @@ MEASURES: Mapping[str, Callable[[RequestRecord], float | None]] = {
     "tpot": latency.tpot_s,
     "itl_p99": _itl_p99_s,
 }
+_CLOSED = {**MEASURES, "ttft": latency.ttft_s, "e2e": latency.e2e_s}

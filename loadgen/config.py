@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from radixgate.analysis.slo import slo_of
+from radixgate.analysis.slo import LatencyBounds, slo_of
 from radixgate.configs.declare import knob
 from radixgate.configs.ranges import check_port
 from radixgate.errors import ConfigError
@@ -138,7 +138,7 @@ class BenchConfig:
     goodput: tuple[str, ...] = knob(
         (),
         help="objective that a good request keeps, in ms: ttft:500 e2e:5000 (both from the "
-        "intended time) tpot:50 itl_p99:100",
+        "intended time, in a closed loop from the dispatch) tpot:50 itl_p99:100",
     )
     disable_tqdm: bool = knob(False, help="no progress")
 
@@ -169,7 +169,7 @@ class BenchConfig:
         if self.base_url is not None:
             check_url("--base-url", self.base_url)
         check_port("--port", self.port or 0)
-        slo_of(self.goodput)
+        slo_of(self.goodput)  # wrong words are refused at once
         if self.max_concurrency is not None and self.processes > self.max_concurrency:
             raise ConfigError(
                 f"--processes {self.processes} is over --max-concurrency {self.max_concurrency}: "
@@ -198,6 +198,11 @@ class BenchConfig:
         if self.schedule_from is not None or self.arrives == "trace":
             return True
         return self.arrives != "rl-step" and math.isfinite(self.request_rate)
+
+    @property
+    def objective(self) -> LatencyBounds | None:
+        """What --goodput asks; None: nothing."""
+        return slo_of(self.goodput, open_loop=self.open_loop)
 
     @property
     def arrives(self) -> str:

@@ -1,7 +1,7 @@
 """What a comparison found: as text, JSON and HTML, from the folders of its runs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,7 +10,6 @@ from radixgate.analysis import latency
 from radixgate.analysis.comparison import Difference, differences
 from radixgate.analysis.intervals import Interval
 from radixgate.analysis.records import RequestRecord
-from radixgate.analysis.slo import slo_of
 from radixgate.analysis.validity import Verdict, judge
 from radixgate.errors import ConfigError
 from radixgate.loadgen.reports import html_page
@@ -23,8 +22,9 @@ NOTE = (
     "Differences are arm minus baseline, paired by round. `over rounds`: 95 % by Student's t over "
     "the rounds, the one that holds what differs from run to run; it takes two rounds, and many "
     "for small effects. `within runs`: 95 % by block bootstrap over the same requests under both, "
-    "which leaves that out."
+    "which leaves that out. "
 )
+_UNJUDGED = "Nothing is judged better or worse where a run of either arm is INVALID."
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,21 @@ def _found(comparison: Comparison, runs: dict[str, Run]) -> _Found:
         ordered = sorted((r for r in comparison.runs if r.arm == arm), key=lambda r: r.round)
         return [runs[run.folder].records for run in ordered]
 
+    verdicts = [(run, _verdict(runs[run.folder])) for run in comparison.runs]
+    invalid = {run.arm for run, verdict in verdicts if not verdict.valid}
+
+    def compared(arm: str) -> list[Difference]:
+        found = differences(records_of(baseline), records_of(arm), slo)
+        if invalid.isdisjoint((baseline, arm)):
+            return found
+        return [replace(one, better=None) for one in found]
+
     baseline, *others = comparison.arms
-    slo = slo_of(next(iter(runs.values())).info.bench.goodput)
+    slo = next(iter(runs.values())).info.bench.objective
     return _Found(
         comparison,
-        {arm: differences(records_of(baseline), records_of(arm), slo) for arm in others},
-        [(run, _verdict(runs[run.folder])) for run in comparison.runs],
+        {arm: compared(arm) for arm in others},
+        verdicts,
     )
 
 
@@ -130,13 +139,15 @@ def _text(found: _Found) -> Iterator[str]:
     for run, verdict in found.verdicts:
         word = "VALID" if verdict.valid else "INVALID: " + "; ".join(verdict.reasons)
         yield f"round {run.round + 1}, {run.arm}: {word}"
+    if not all(verdict.valid for _, verdict in found.verdicts):
+        yield _UNJUDGED
 
 
 def _html(found: _Found) -> Iterator[str]:
     comparison = found.comparison
     yield html_page.heading(" against ".join(comparison.arms), 1)
     yield html_page.paragraph(f"{comparison.state}; schedule xxh3_128 {comparison.schedule_hash}")
-    yield html_page.paragraph(NOTE, "note")
+    yield html_page.paragraph(NOTE + _UNJUDGED, "note")
     for arm, differences_of_arm in found.differences.items():
         yield html_page.heading(f"{arm} against {comparison.arms[0]}")
         yield html_page.table(HEAD, rows(differences_of_arm))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from radixgate.analysis.balance import FleetBalance, fleet_balance
 from radixgate.analysis.cache_bound import CacheUse, cache_use
 from radixgate.analysis.figures import Adjusted, Figure, adjusted_of, figures_of
-from radixgate.analysis.slo import Attainment, slo_of
+from radixgate.analysis.slo import Attainment
 from radixgate.analysis.summary import Summary, summarise
 from radixgate.analysis.validity import Verdict, judge
 from radixgate.analysis.window import Window, steady_window
@@ -35,7 +35,7 @@ def whole_summary(run: Run) -> WholeSummary:
     """Pure: the same folder gives the same summary."""
     config, records = run.info.bench, run.records
     classic = summarise(records)
-    slo = slo_of(config.goodput)
+    slo = config.objective
     return WholeSummary(
         verdict=judge(
             records,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from radixgate.analysis.slo import slo_of
+from radixgate.analysis.slo import MEASURES, bounds_of
 from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.job import Job
 
@@ -35,12 +35,9 @@ class Objective:
 
 def objective_of(words: Sequence[str]) -> Objective | None:
     """`ttft:2000 tpot:60`, in ms; None for no words. Raises ConfigError that names the word."""
-    slo = slo_of(words)
-    if slo is None:
-        return None
-    for name, _ in slo.bounds_s:
-        if name not in _MEASURES:
+    for name in (word.partition(":")[0] for word in words):
+        if name in MEASURES and name not in _MEASURES:
             raise ConfigError(
                 f"--goodput {name}: a simulation has no single tokens; use {', '.join(_MEASURES)}"
             )
-    return Objective(slo.bounds_s)
+    return Objective(bounds_of(words, _MEASURES)) if words else None

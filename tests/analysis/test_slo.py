@@ -52,3 +52,15 @@ def test_a_name_twice_is_wrong_and_no_words_are_no_objective() -> None:
     with pytest.raises(ConfigError, match="each name once"):
         slo_of(["ttft:1", "ttft:2"])
     assert slo_of([]) is None
+
+
+def test_a_closed_loop_has_no_intended_times_to_count_from() -> None:
+    for word, met in (
+        ("ttft:200", True),
+        ("ttft:199", False),
+        ("e2e:400", True),
+        ("e2e:399", False),
+    ):
+        bounds = slo_of([word], open_loop=False)
+        assert bounds is not None
+        assert bounds.met_by(record((0.625, 1), (0.825, 1), sent=0.425, due=0.0)) is met

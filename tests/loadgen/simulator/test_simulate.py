@@ -74,6 +74,7 @@ def test_capacity_is_measured_unless_given() -> None:
         pytest.param("--workers 0", "--workers", id="workers"),
         pytest.param("--share-delay -1", "--share-delay", id="share-delay"),
         pytest.param("--goodput itl_p99:5", "no single tokens", id="goodput"),
+        pytest.param("--goodput ttft", "each name once, of ttft, e2e, tpot\n", id="goodput-word"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(
