@@ -16,8 +16,9 @@ from radixgate.fleet.lease import Lease, Outcome, Stake
 from radixgate.fleet.lineup import Lineup, prompt_of, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
+from radixgate.fleet.picked_workers import PickedWorkers, Ready
 from radixgate.fleet.ready_groups import ReadyGroups
-from radixgate.fleet.ready_workers import ReadyWorkers, nobody
+from radixgate.fleet.ready_workers import nobody
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
@@ -272,12 +273,12 @@ class Fleet:
         for shared in self._mirrors.values():
             shared.mirror.check()
 
-    def _without(self, exclude: Collection[str], model: str, ready: ReadyWorkers) -> ReadyWorkers:
+    def _without(self, exclude: Collection[str], model: str, ready: Ready) -> Ready:
         """Raises NoWorkerAvailable if that leaves nobody."""
         if exclude:
             out = frozenset(exclude)
             left = [record for record in ready.records if record.identity.id not in out]
-            ready = ReadyWorkers(left, self._clock.now())
+            ready = PickedWorkers(left, ready.groups)
         if not len(ready):
             raise nobody(model, self._records.values(), exclude)
         return ready

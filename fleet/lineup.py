@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
-from radixgate.fleet.ready_workers import Picker, ReadyWorkers, picker
+from radixgate.fleet.picked_workers import Ready
+from radixgate.fleet.ready_order import Picker, picker
 from radixgate.fleet.recent_prompts import RecentPrompt
 from radixgate.fleet.worker_record import SharedMirror
 from radixgate.policies.base import Candidates, RouteRequest
@@ -14,7 +15,7 @@ from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN
 class Lineup:
     """One request before the ready workers, of which there is at least one. Lives for a choice."""
 
-    def __init__(self, ask: Ask, ready: ReadyWorkers, now: float) -> None:
+    def __init__(self, ask: Ask, ready: Ready, now: float) -> None:
         self._ask, self._ready, self._now = ask, ready, now
         self._depths: Sequence[int] = ()  # both empty until asked for
         self._cached: Sequence[int] = ()
@@ -100,7 +101,7 @@ class Lineup:
         else:  # as for a prompt shorter than a block
             self._depths = self._cached = ready.nothing
 
-    def _look_in_each(self, ready: ReadyWorkers) -> None:
+    def _look_in_each(self, ready: Ready) -> None:
         all_depths, all_cached = [0] * len(ready), [0] * len(ready)
         for shared in ready.mirrors:
             if not self._ask.blocks.get(shared.key):
@@ -120,7 +121,7 @@ class Lineup:
         return depths, shared.key.cached_tokens(depths, len(blocks), self._ask.prompt_tokens)
 
 
-def _unknown_to_us(queued: Sequence[int | None], ready: ReadyWorkers) -> Sequence[int | None]:
+def _unknown_to_us(queued: Sequence[int | None], ready: Ready) -> Sequence[int | None]:
     """What siblings have sent is in our own counts already, sooner than a worker can report it."""
     return [
         None if tokens is None else max(0, tokens - record.siblings_uncached_tokens)
@@ -128,9 +129,7 @@ def _unknown_to_us(queued: Sequence[int | None], ready: ReadyWorkers) -> Sequenc
     ]
 
 
-def _kv_shares_used(
-    reported: Sequence[float | None], ready: ReadyWorkers
-) -> Sequence[float | None]:
+def _kv_shares_used(reported: Sequence[float | None], ready: Ready) -> Sequence[float | None]:
     """As reported; else our own tokens over the capacity; None if neither is known."""
     return [
         share if share is not None or not capacity else min(1.0, record.tokens_in_flight / capacity)
@@ -145,12 +144,18 @@ def prompt_of(ask: Ask, key: MirrorKey) -> RecentPrompt:
 
 def request_of(ask: Ask) -> RouteRequest:
     """The ask as a policy sees it. Blocks are those of its first mirror."""
-    for key, blocks in ask.blocks.items():
-        size = block_tokens_of(key)
-        return RouteRequest(
-            ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority, blocks, size
-        )
-    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+    key = next(iter(ask.blocks), None)
+    if key is None:
+        return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+    return RouteRequest(
+        ask.prompt_tokens,
+        ask.session,
+        ask.group,
+        ask.tenant,
+        ask.priority,
+        ask.blocks[key],
+        block_tokens_of(key),
+    )
 
 
 def block_tokens_of(key: MirrorKey) -> int:

@@ -1,18 +1,16 @@
 """The ready workers of one model: in columns, what is in flight and what they last reported."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from radixgate.errors import NoWorkerAvailable
 from radixgate.fleet.compared_speeds import ComparedSpeeds
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
-from radixgate.fleet.worker_record import InFlight, SharedMirror, WorkerRecord
+from radixgate.fleet.ready_order import ReadyOrder
+from radixgate.fleet.worker_record import InFlight, WorkerRecord
 from radixgate.policies.requests_there import UNREPORTED
-
-Picker = Callable[[Sequence[int]], Sequence[int]]
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -29,7 +27,7 @@ class Told(msgspec.Struct, frozen=True):
     all_tell_kv: bool  # nobody's share is None
 
 
-class ReadyWorkers:
+class ReadyWorkers(ReadyOrder):
     """Kept between requests: a report changes one place of each column, which a request copies if
     none has since.
 
@@ -39,16 +37,8 @@ class ReadyWorkers:
     """
 
     def __init__(self, records: Sequence[WorkerRecord], now: float) -> None:
-        self.records = records
-        self.ids = [record.identity.id for record in records]
-        self.capacities = [record.identity.capacity_tokens for record in records]
-        self.nothing: Sequence[int] = (0,) * len(records)  # of a prompt that nobody has cached
-        mirrors = {id(record.shared): record.shared for record in records}
-        self.mirrors: Sequence[SharedMirror] = tuple(mirrors.values())
+        super().__init__(records)
         self._places = {worker_id: place for place, worker_id in enumerate(self.ids)}
-        # From the column of the mirror that all have, if there is one.
-        self._pick: Picker = tuple
-        self._generation = -1
         nothing = [None] * len(records)
         self.running: list[int | None] = [*nothing]
         self.waiting: list[int | None] = [*nothing]
@@ -65,8 +55,10 @@ class ReadyWorkers:
         # Now that reports which are too old count no more.
         self.in_flight.uncached[:] = [record.uncached_tokens_in_flight for record in records]
 
-    def __len__(self) -> int:
-        return len(self.records)
+    @property
+    def groups(self) -> Sequence["ReadyWorkers"]:
+        """As those of `PickedWorkers`."""
+        return (self,)
 
     def take_charge(self) -> None:
         """From now on leases count in these columns. Once of all that hold a record."""
@@ -84,14 +76,6 @@ class ReadyWorkers:
     def speeds(self) -> Sequence[float | None]:
         """Measured, in tokens a second; one for all but those that are known to differ."""
         return self._speeds.column
-
-    def picked(self, column: Sequence[int]) -> Sequence[int]:
-        """Of a column of the mirror that all share, each worker's part. O(workers), 8 ns each."""
-        mirror = self.mirrors[0].mirror
-        if self._generation != mirror.generation:
-            self._pick = picker([mirror.place(worker_id) for worker_id in self.ids])
-            self._generation = mirror.generation
-        return self._pick(column)
 
     def heard(self, worker_id: str, now: float) -> None:
         """This worker's record has a new report; one that is not ready is ignored. O(1), and once
@@ -146,13 +130,6 @@ class ReadyWorkers:
         self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
         self.kv_share[place] = _kv_share(report)
         self._oldest = min(self._oldest, record.reported_at)
-
-
-def picker(places: Sequence[int]) -> Picker:
-    """Takes what stands at these places, of which there is at least one."""
-    if len(places) == 1:
-        return itemgetter(slice(places[0], places[0] + 1))
-    return itemgetter(*places)
 
 
 def _kv_share(report: LoadReport) -> float | None:

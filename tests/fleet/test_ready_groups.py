@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import replace
 from itertools import count
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from books import identity
@@ -63,10 +64,10 @@ def test_a_group_is_made_once_and_others_keep_their_order() -> None:
     groups = ReadyGroups(ready, FakeClock(), random.Random(1))
     assert groups.made("toy") is groups.made("toy") is groups.kept["toy"]
     assert {*groups.made("toy").ids} == {*names}
-    orders = [groups.made("x").ids for _ in range(5)]
-    assert orders == [orders[0]] * 5
-    assert {*orders[0]} == {*names[:5]}
-    assert "x" not in groups.kept
+    some = groups.made("x")
+    assert groups.looked_at("x") is groups.kept["x"] is some
+    assert {*some.ids} == {*names[:5]}
+    assert [*some.groups] == [groups.kept["toy"]]
     groups.check()
 
 
@@ -114,8 +115,21 @@ def test_a_name_s_cache_is_the_model_s_own_unless_workers_disagree() -> None:
     assert books.models() == {"a", "x", "y"}
 
 
+@settings(max_examples=6)
 @given(st.data())
 def test_counts_and_names_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
+    come_and_go(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(st.data())
+def test_counts_and_names_hold_in_many_lives(data: st.DataObject) -> None:
+    come_and_go(data)
+
+
+def come_and_go(data: st.DataObject) -> None:
+    """Up to forty steps of four workers of two models, after each of which all is counted."""
     books = fleet("round_robin")
     there: dict[str, set[str]] = {}
     paused: set[str] = set()

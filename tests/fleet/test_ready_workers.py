@@ -11,7 +11,8 @@ from books import IDLE, identity, report
 from clocks import FakeClock
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
-from radixgate.fleet.ready_workers import ReadyWorkers, picker
+from radixgate.fleet.ready_order import picker
+from radixgate.fleet.ready_workers import ReadyWorkers
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
@@ -160,8 +161,9 @@ def test_places_in_the_mirror_are_asked_for_again_when_one_has_come_anew(
     assert told.ready.picked([7, 8, 9]) == (8, 7)
 
 
-def test_of_a_single_worker_a_column_has_one_part() -> None:
+def test_of_a_single_worker_a_column_has_one_part_and_of_none_it_has_none() -> None:
     assert list(picker([2])([7, 8, 9])) == [9]
+    assert list(picker([])([7, 8, 9])) == []
 
 
 def test_decisions_share_the_columns_until_somebody_reports() -> None:
