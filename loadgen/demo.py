@@ -44,12 +44,8 @@ def run_demo(config: DemoConfig) -> int:
             "--time-limit-s more, or --questions fewer"
         ) from error
     print(comparison(summaries), flush=True)
-    path = Path(config.output)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figures = {policy: figures_of(summary) for policy, summary in summaries.items()}
-    with writing("--output", path):
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
-    print(f"written to {path}")
+    write_figures(Path(config.output), summaries)
+    print(f"written to {config.output}")
     return 1 if any(summary.failed for summary in summaries.values()) else 0
 
 
@@ -84,6 +80,14 @@ def figures_of(summary: Summary) -> Figures:
         },
         "requests_per_s": summary.request_rate,
     }
+
+
+def write_figures(path: Path, summaries: Mapping[str, Summary]) -> None:
+    """By policy, as JSON. Raises ConfigError."""
+    figures = {policy: figures_of(summary) for policy, summary in summaries.items()}
+    with writing("--output", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
 
 
 def comparison(summaries: Mapping[str, Summary]) -> str:

@@ -51,9 +51,10 @@ def run_compare(
     folder = Path(bench.output_folder or _FOLDER)
     schedule = schedule_of(bench, workload, shape)
     print(f"schedule: {len(schedule)} requests, xxh3_128 {hash_of(schedule)}", flush=True)
-    write_schedule(folder / "schedule.jsonl", schedule)
-    # An earlier comparison's runs are overwritten from here on, so it is one no longer.
-    (folder / COMPARISON).unlink(missing_ok=True)
+    with writing("--output-folder", folder):
+        write_schedule(folder / "schedule.jsonl", schedule)
+        # An earlier comparison's runs are overwritten from here on, so it is one no longer.
+        (folder / COMPARISON).unlink(missing_ok=True)
     runs: list[RunOf] = []
     try:
         for arm, number in compare.order:

@@ -11,7 +11,7 @@ from radixgate.analysis.summary import summarise
 from radixgate.configs.command import Command
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError
-from radixgate.loadgen.demo import bench_config, comparison, figures_of, run_demo
+from radixgate.loadgen.demo import bench_config, comparison, figures_of, run_demo, write_figures
 from radixgate.loadgen.demo_config import DemoConfig
 from radixgate.loadgen.intended import schedule_of
 from request_records import record
@@ -79,6 +79,12 @@ def test_figures_have_the_form_that_readers_of_the_file_expect() -> None:
         "ttft_ms": {"p50": pytest.approx(1500.0), "p99": pytest.approx(1990.0)},
         "requests_per_s": pytest.approx(2 / 3),
     }
+
+
+def test_a_folder_that_became_a_file_while_it_measured_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    with pytest.raises(ConfigError, match=r"^--output .*demo.json cannot be written: "):
+        write_figures(tmp_path / "out" / "demo.json", SUMMARIES)
 
 
 def test_both_stand_side_by_side() -> None:

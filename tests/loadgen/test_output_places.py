@@ -41,6 +41,17 @@ def test_neither_does_a_comparison(tmp_path: Path) -> None:
         )
 
 
+def test_a_comparison_whose_schedule_cannot_be_written_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "schedule.jsonl").mkdir()
+    with pytest.raises(ConfigError, match=r"^--output-folder .* cannot be written: Is a directory"):
+        run_compare(
+            CompareConfig(urls=(f"a={NOBODY}", f"b={NOBODY}")),
+            BenchConfig(num_prompts=1, output_folder=str(tmp_path)),
+            WorkloadConfig(),
+            ArrivalConfig(),
+        )
+
+
 def test_neither_does_a_demo(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^--output .* cannot be written: "):
         run_demo(DemoConfig(output=str(tmp_path)))
