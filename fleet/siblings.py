@@ -39,7 +39,8 @@ class Siblings:
         self._own: dict[Placement, int] = {}  # not ended
         self._last: tuple[Placed, Sequence[int]] | None = None  # whose mark is still to come
         self._told: dict[str, Share] = {}  # by worker, the last
-        self._moved: dict[str, None] = {}  # workers of which another one may have to be told
+        # Workers of which another one may have to be told; True: in any case.
+        self._moved: dict[str, bool] = {}
         self._loads: dict[tuple[int, str], tuple[WorkerRecord, Share]] = {}  # of the others
         self._followed: OrderedDict[tuple[int, int], tuple[ToldMirror, Placement]] = OrderedDict()
         self._shared: dict[MirrorKey, tuple[ToldMirror, ToldPrompts]] = {}
@@ -63,15 +64,15 @@ class Siblings:
         self._flush_last()
         if whole:
             self._forget_who_left()
-            self._moved = {record.identity.id: None for record in self._fleet.records()}
+            self._moved = {record.identity.id: True for record in self._fleet.records()}
         moved, self._moved = self._moved, {}
-        for worker_id in moved:
+        for worker_id, anyway in moved.items():
             record = self._fleet.record(worker_id)
-            before = self._told.pop(worker_id, None)
             if record is None:
                 continue
-            share = self._told[worker_id] = self._share_of(record)
-            if whole or share != (before or _nothing(share)):
+            share, before = self._share_of(record), self._told.get(worker_id)
+            self._told[worker_id] = share
+            if anyway or share != (before or _nothing(share)):
                 self._outbox.load(share)
         return self._outbox.take()
 
@@ -120,14 +121,16 @@ class Siblings:
 
     def moved(self, worker_id: str) -> None:
         """What we have under way at this worker has changed."""
-        self._moved[worker_id] = None
+        self._moved.setdefault(worker_id, False)
         if not self._called:
             self._called = True
             self._on_news()
 
     def begins(self, worker_id: str) -> None:
-        """It is there, or anew, with nothing of ours under way: that is told with other news."""
-        self._moved[worker_id] = None
+        """It is there, or anew, or has dropped its cache. What was told of it may be forgotten, or
+        be of one that is gone: what is under way there is told once more, with other news."""
+        told = self._told.pop(worker_id, None) is not None
+        self._moved[worker_id] = told or self._moved.get(worker_id, False)
 
     def _flush_last(self) -> None:
         if self._last is not None:

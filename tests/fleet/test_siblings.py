@@ -246,3 +246,50 @@ def test_a_sibling_is_told_what_is_left_of_a_prompt_and_not_the_whole() -> None:
     pair.one.lease("y" * 200)
     pair.tell()
     assert pair.two.counts("a") == (2, 1_200, 500)
+
+
+@pytest.mark.parametrize(
+    ("texts", "counted"),
+    [
+        pytest.param(["y" * 100], (1, 100, 100), id="as-much-as-was-told-before"),
+        pytest.param(["y" * 100, "z"], (2, 101, 101), id="more"),
+        pytest.param([], (0, 0, 0), id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("hears_of_it", [True, False])
+def test_what_a_worker_has_that_began_anew_is_told_in_any_case(
+    texts: list[str], counted: tuple[int, int, int], hears_of_it: bool
+) -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    for process in (pair.one, pair.two) if hears_of_it else (pair.one,):
+        process.join("a")
+    for text in texts:
+        pair.one.lease(text)
+    pair.one.lease("q", "b")
+    pair.tell()
+    assert pair.two.counts("a") == pair.one.counts("a") == counted
+
+
+def test_a_worker_that_left_and_comes_back_in_between_is_told_too() -> None:
+    pair = Pair()
+    pair.one.lease("x" * 100)
+    pair.tell()
+    pair.one.fleet.remove("a")
+    pair.one.lease("q", "b")
+    pair.tell()
+    pair.one.join("a")
+    pair.one.lease("q", "b")
+    pair.tell()
+    assert pair.two.counts("a") == pair.one.counts("a") == (0, 0, 0)
+
+
+def test_leases_of_a_worker_that_has_dropped_its_cache_stay_told() -> None:
+    pair = Pair(reports_kv=False)
+    pair.one.lease("x" * 100)
+    pair.tell()
+    pair.one.fleet.flushed("a")
+    pair.one.lease("q", "b")
+    pair.tell()
+    assert pair.two.counts("a") == pair.one.counts("a") == (1, 100, 100)
