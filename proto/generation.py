@@ -15,6 +15,16 @@ class Encoder(Protocol):
 
     def encode_text(self, text: str) -> "array[int]": ...
 
+    def render_messages(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        *,
+        tools: Sequence[object] | None,
+        template_kwargs: Mapping[str, object] | None,
+    ) -> str:
+        """The text that `encode_messages` encodes. Raises RequestError as it does."""
+        ...
+
     def encode_messages(
         self,
         messages: Sequence[Mapping[str, object]],
@@ -36,9 +46,8 @@ class Prompt(Protocol):
         """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
         ...
 
-    def sure_text(self) -> str:
-        """Text whose tokens are all among the prompt's, whatever a template does; empty where that
-        is not known, or there is no need to ask."""
+    def text(self, encoder: Encoder) -> str:
+        """What `token_ids` encodes; empty where the client wrote ids. Raises as it does."""
         ...
 
     def routing_bytes(self) -> bytes:

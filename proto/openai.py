@@ -31,10 +31,10 @@ class ChatPrompt:
             self.messages, tools=self.tools, template_kwargs=self.template_kwargs
         )
 
-    def sure_text(self) -> str:
-        # Templates leave out what an assistant thought, and never what a user said.
-        said = [one.get("content") for one in self.messages if one.get("role") == "user"]
-        return "\n".join([content for content in said if isinstance(content, str)])
+    def text(self, encoder: Encoder) -> str:
+        return encoder.render_messages(
+            self.messages, tools=self.tools, template_kwargs=self.template_kwargs
+        )
 
     def routing_bytes(self) -> bytes:
         return message_bytes(self.messages, self.tools)
@@ -44,17 +44,17 @@ class ChatPrompt:
 class TextPrompt:
     """Plain text; special tokens in it are read as such."""
 
-    text: str
+    written: str
     field: str = "prompt"
 
     def token_ids(self, encoder: Encoder) -> "array[int]":
-        return encoder.encode_text(self.text)
+        return encoder.encode_text(self.written)
 
-    def sure_text(self) -> str:
-        return self.text
+    def text(self, encoder: Encoder) -> str:
+        return self.written
 
     def routing_bytes(self) -> bytes:
-        return self.text.encode("utf-8", "surrogatepass")
+        return self.written.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class IdsPrompt:
     def token_ids(self, encoder: Encoder) -> "array[int]":
         return self.ids
 
-    def sure_text(self) -> str:
+    def text(self, encoder: Encoder) -> str:
         return ""
 
     def routing_bytes(self) -> bytes:
@@ -232,7 +232,7 @@ def _prompts(fields: Fields) -> tuple[Prompt, ...]:
 def _echo(prompt: Prompt) -> openai_answer.Echo:
     """How the prompt reads in front of its answer."""
     if isinstance(prompt, TextPrompt):
-        return lambda token_bytes: prompt.text
+        return lambda token_bytes: prompt.written
     assert isinstance(prompt, IdsPrompt)
     return lambda token_bytes: b"".join(map(token_bytes, prompt.ids)).decode("utf-8", "replace")
 

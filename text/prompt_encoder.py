@@ -36,6 +36,16 @@ class PromptEncoder:
         ids, start = self.cache.encode(text), self.tokenizer.start_ids
         return ids if ids[: len(start)] == start else start + ids
 
+    def render_messages(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Any] | None,
+        template_kwargs: Mapping[str, Any] | None,
+    ) -> str:
+        """Raises RequestError naming `messages` or `chat_template_kwargs`."""
+        return self._template.render(messages, tools=tools, template_kwargs=template_kwargs)
+
     def encode_messages(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -43,6 +53,6 @@ class PromptEncoder:
         tools: Sequence[Any] | None,
         template_kwargs: Mapping[str, Any] | None,
     ) -> "array[int]":
-        """Raises RequestError naming `messages` or `chat_template_kwargs`."""
-        text = self._template.render(messages, tools=tools, template_kwargs=template_kwargs)
+        """Raises as `render_messages`."""
+        text = self.render_messages(messages, tools=tools, template_kwargs=template_kwargs)
         return self.cache.encode(text)

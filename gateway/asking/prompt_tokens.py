@@ -16,8 +16,8 @@ from radixgate.proto.token_chains import TokenChains
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
 # thread and back; both are encoded where they are.
 _AT_ONCE_CHARS = 256
-# Of a text that is longer than a context of such long tokens, the beginning is encoded first. Where
-# it was cut, so many tokens at most are others than in the whole text.
+# Of a text that is longer than a context of such long tokens, pieces are encoded first. At each cut
+# so many tokens at most are others than in the whole text.
 _LOOKED_AT_CHARS_A_TOKEN, _LOOKED_AT_CHARS, _CUT_TOKENS = 8, 4_096, 64
 T = TypeVar("T")
 
@@ -97,39 +97,49 @@ class PromptTokenizer:
         served = self._models.get(model)
         if served is None:
             raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
-        if sum(len(prompt.routing_bytes()) for prompt in generation.prompts) <= _AT_ONCE_CHARS:
+        sizes = [len(prompt.routing_bytes()) for prompt in generation.prompts]
+        if sum(sizes) <= _AT_ONCE_CHARS:
             return _read(served, self._chains, generation, keys)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._thread, _read_long, served, self._chains, generation, keys
+            self._thread, _read_long, served, sizes, self._chains, generation, keys
         )
 
 
-def _check_length(prompt: Prompt, served: ServedModel) -> None:
+def _check_length(prompt: Prompt, size: int, served: ServedModel) -> None:
     """A text many times too long is not encoded to its end: for a minute nobody else's would be.
+    Of one that fits nothing is encoded here unless it has eight characters a token.
 
-    Raises RequestError.
+    `size`: of all that the client wrote. Raises RequestError.
     """
-    text, context = prompt.sure_text(), served.context_length
-    most = _LOOKED_AT_CHARS_A_TOKEN * context + _LOOKED_AT_CHARS
-    if len(text) <= most or len(served.encoder.encode_text(text[:most])) < context + _CUT_TOKENS:
+    context = served.context_length
+    slice_chars = _LOOKED_AT_CHARS_A_TOKEN * context + _LOOKED_AT_CHARS
+    if size <= slice_chars:
         return
-    raise RequestError(
-        f"{prompt.field} has far more than {context} tokens; the context of {context} leaves no"
-        " room for an answer: shorten it",
-        param=prompt.field,
-        code="context_length_exceeded",
-    )
+    text, at, tokens = prompt.text(served.encoder), 0, 0
+    # Each slice is twice as long as the one before, so that there are few cuts.
+    while at + slice_chars < len(text):
+        end = at + slice_chars
+        tokens += len(served.encoder.encode_text(text[at:end])) - _CUT_TOKENS
+        if tokens >= context:
+            raise RequestError(
+                f"{prompt.field} has far more than {context} tokens; the context of {context}"
+                " leaves no room for an answer: shorten it",
+                param=prompt.field,
+                code="context_length_exceeded",
+            )
+        at, slice_chars = end, 2 * slice_chars
 
 
 def _read_long(
     served: ServedModel,
+    sizes: Sequence[int],
     chains: TokenChains,
     generation: GenerationRequest,
     keys: Sequence[MirrorKey],
 ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
-    for prompt in generation.prompts:
-        _check_length(prompt, served)
+    for prompt, size in zip(generation.prompts, sizes, strict=True):
+        _check_length(prompt, size, served)
     return _read(served, chains, generation, keys)
 
 

@@ -80,6 +80,9 @@ class _NoEncoder:
     def encode_text(self, text: str) -> "array[int]":
         raise NotImplementedError
 
+    def render_messages(self, *_: object, **__: object) -> str:
+        raise NotImplementedError
+
     def encode_messages(self, *_: object, **__: object) -> "array[int]":
         raise NotImplementedError
 
