@@ -11,7 +11,7 @@ from radixgate.radix_mirror.budget import (
     REMEMBERED_BYTES,
     MirrorWeight,
 )
-from radixgate.radix_mirror.claims import Claims, TimedClaims
+from radixgate.radix_mirror.claims import TimedClaims
 from radixgate.radix_mirror.pieces import Pieces
 
 
@@ -22,7 +22,6 @@ class Balance:
     def __init__(
         self,
         stored: Sequence[Sized],
-        claims: Claims,
         deadlines: TimedClaims,
         pieces: Pieces,
         approximate: ApproximateBlocks,
@@ -33,7 +32,7 @@ class Balance:
         self._deadlines = deadlines
         self._pieces = pieces
         self._approximate = approximate
-        self._counted = claims.entries, deadlines.entries, pieces.entries
+        self._counted = deadlines.claims.entries, deadlines.entries, pieces.entries
         self._budget_bytes = budget_bytes
         self._room = 0  # bytes that may come before it has to be weighed
 
@@ -47,6 +46,8 @@ class Balance:
     def walked(self, blocks: int, workers: int) -> None:
         """Along so many blocks, which may be remembered now."""
         self._room -= blocks * REMEMBERED_BYTES + workers * DEPTH_BYTES + PATH_BYTES
+        if self._room < 0:
+            self.keep()
 
     def sent(self, blocks: int) -> None:
         """A prompt of so many blocks that its worker may not have had."""

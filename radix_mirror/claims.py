@@ -226,7 +226,7 @@ class TimedClaims:
     """
 
     def __init__(self, claims: Claims) -> None:
-        self._claims = claims
+        self.claims = claims  # whose blocks they are
         self._heap: list[tuple[float, int, Claim]] = []
 
     @property
@@ -253,10 +253,10 @@ class TimedClaims:
         """The nearest deadline comes now; False: there is none."""
         if not self._heap:
             return False
-        self._claims.release(heapq.heappop(self._heap)[2])
+        self.claims.release(heapq.heappop(self._heap)[2])
         return True
 
     def expire(self, now: float) -> None:
         """Release what is due. O(1) if nothing is."""
         while self._heap and self._heap[0][0] <= now:
-            self._claims.release(heapq.heappop(self._heap)[2])
+            self.claims.release(heapq.heappop(self._heap)[2])

@@ -68,7 +68,6 @@ class RadixMirror:
         self._looked: tuple[Sequence[int], int] = ((), 0)
         self._balance = Balance(
             self._stored,
-            self._claims,
             self._deadlines,
             self._pieces,
             self._approximate,

@@ -111,6 +111,7 @@ class Paths:
             alive = through
             if not alive:
                 break
+        # The depths are the caller's, who changes them: a path that is kept has a list of its own.
         path = Path(workers, self.walk_number, depths, alive, leaning)
         last = pieces[-1]
         if last.was_last:

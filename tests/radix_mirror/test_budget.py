@@ -131,3 +131,21 @@ def test_it_is_weighed_before_it_can_be_too_much() -> None:
         mirror.check()
         heaviest = max(heaviest, mirror.weight().bytes)
     assert 0.9 * budget < heaviest <= budget
+
+
+def test_walks_alone_keep_to_it_too() -> None:
+    """As where two models have a name, or somebody only asks what would be."""
+    prompts = [list(range(first, first + 10 * PIECE_BLOCKS)) for first in range(0, 10_000, 1_000)]
+    stored = sum(map(len, prompts)) * REPORTED_BYTES
+    budget = stored + 25 * PIECE_BLOCKS * REMEMBERED_BYTES
+    mirror = mirror_of(budget)
+    for prompt in prompts:
+        mirror.apply("own", 1, [Stored(0, prompt)])
+    remembered = []
+    for prompt in prompts * 3:
+        assert mirror.depths(prompt) == {"own": len(prompt)}
+        remembered.append(mirror.weight().remembered // PIECE_BLOCKS)
+        assert mirror.weight().bytes <= budget
+        mirror.check()
+    assert max(remembered) == 20
+    assert remembered.count(20) == 10
