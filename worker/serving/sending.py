@@ -87,7 +87,8 @@ async def send(
                 piece = await anext(pieces, None)
         except RadixgateError as error:
             await response.write(error_event(error) + sse.DONE)
-        # Nobody watches a connection between two requests, so all is to be taken by then.
+        # Nobody watches a connection between two requests, so all is to be taken by then. Of TLS
+        # the last 64 KB may be on their way below; its closing has a time-out of its own.
         _wait_above(transport, 0)
         await response.write_eof()
         _wait_above(transport, None)
