@@ -100,6 +100,14 @@ def test_costs_that_hardly_differ_are_decided_by_requests() -> None:
     assert policy().choose(PROMPT, fleet).index == 1
 
 
+def test_equal_costs_are_decided_by_our_own_requests_only() -> None:
+    """Half of the fleet also serves others: it costs the same, and that is all that counts."""
+    shared, busy = [20, 20, 0, 0], [0, 0, 0, 1]
+    fleet = columns(4, cached=[999] * 4, reported=shared, requests=busy, speeds=[20_000.0] * 4)
+    turns = policy()
+    assert {turns.choose(PROMPT, fleet).index for _ in range(9)} == {0, 1, 2}
+
+
 def test_among_equals_the_reason_is_that_of_the_one_that_has_most() -> None:
     fleet = columns(3, cached=[0, 10, 5], requests=[0, 1, 1])
     choice = policy(kv_cost_stall_weight=0.0, kv_cost_crowd_weight=0.0).choose(PROMPT, fleet)
