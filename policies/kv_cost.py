@@ -164,35 +164,28 @@ class KvCost:
         most = max(cached)
         queued = queued_tokens(candidates)
         terms = self._terms(request.prompt_tokens, candidates, cached, most, queued)
-        everyone = range(len(ids))
+        everyone, late = range(len(ids)), False
         among: Sequence[int] = everyone
-        late = False
         if self._slo is not None:
-            weighed = self._slo.weigh(
-                terms.costs(everyone), request.prompt_tokens, candidates, cached, terms.speeds
-            )
-            costs, late = weighed.costs, weighed.late
+            costs, late = self._with_slo(self._slo, terms, candidates, cached)
         elif len(ids) > _MANY:
             among, costs = terms.contenders(min(most, request.prompt_tokens - 1))
         else:
             costs = terms.costs(everyone)
-        least = min(costs)
-        index, branch = None, "home"
+        of_all = len(among) == len(ids)  # the costs; else of some only
+        index, branch, least = None, "home", min(costs)
         if request.session and (home := self._home_of(request.session, ids)) is not None:
-            cost = costs[home] if len(costs) == len(ids) else terms.costs((home,))[0]
+            cost = costs[home] if of_all else terms.costs((home,))[0]
             margin = self._config.kv_cost_home_margin * request.prompt_tokens / terms.speeds[home]
             index = home if cost <= least + margin else None
         if index is None:
             limit = equal_to(least)
             equals = [at for at, cost in zip(among, costs, strict=True) if cost <= limit]
             index, branch = self._cheapest(candidates, cached, equals, most, queued)
-        if late:
-            branch = "late"
         if request.session:
             self._homes.settle(request.session, ids[index])
-        if len(costs) == len(ids):
-            return Choice(index, branch, lambda: costs)
-        return Choice(index, branch, lambda: terms.costs(everyone))
+        explain = (lambda: costs) if of_all else lambda: terms.costs(everyone)
+        return Choice(index, "late" if late else branch, explain)
 
     def _terms(
         self,
@@ -215,6 +208,14 @@ class KvCost:
         speeds, fastest = self._speeds.of(candidates.prefill_tokens_per_s)
         pressure_s = self._pressure_s.of(candidates.kv_share_used)
         return Terms(prompt_tokens, waiting, cached, requests, weights, speeds, fastest, pressure_s)
+
+    def _with_slo(
+        self, slo: Slo, terms: Terms, candidates: Candidates, cached: Sequence[int]
+    ) -> tuple[list[float], bool]:
+        """Of everyone; and whether nobody can bring the first token in time."""
+        costs = terms.costs(range(len(candidates.ids)))
+        weighed = slo.weigh(costs, terms.prompt_tokens, candidates, cached, terms.speeds)
+        return weighed.costs, weighed.late
 
     def _weights(
         self, counts: Collection[int], mean: float
@@ -259,7 +260,7 @@ class KvCost:
         return None if home is None or home not in ids else ids.index(home)
 
     def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
-        """By requests, then by turn."""
+        """By our own requests, then by turn."""
         equals = fewest(candidates.requests_in_flight, equals)
         chosen = equals[0] if len(equals) == 1 else self._turns.next(candidates.ids, equals)
         self._turns.took(candidates.ids, chosen)
