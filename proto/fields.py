@@ -154,14 +154,16 @@ def _nests_too_deep(value: Mapping[str, object]) -> bool:
     return True
 
 
-def as_token_ids(values: list[object], where: str) -> "array[int]":
-    """Token ids as an array of type 'I'. Raises RequestError naming the first that is none."""
+def as_token_ids(values: list[object], where: str, first: int = 0) -> "array[int]":
+    """Token ids as an array of type 'I'; `first` is the place of the first of them. Raises
+    RequestError naming the first that is none."""
     try:
         if bool in map(type, values):
             raise TypeError
         return array("I", values)  # type: ignore[arg-type]  # checked by array itself
     except (TypeError, OverflowError):
-        return array("I", [_token_id(value, f"{where}[{at}]") for at, value in enumerate(values)])
+        named = enumerate(values, first)
+        return array("I", [_token_id(value, f"{where}[{at}]") for at, value in named])
 
 
 def _token_id(value: object, where: str) -> int:

@@ -57,6 +57,8 @@ def _prompts(fields: Fields) -> tuple[Sequence[Prompt], bool]:
     if text is not None:
         texts = fields.strings("text")
         return _bounded([TextPrompt(item, "text") for item in texts or ()], "text"), True
+    if isinstance(ids, array):  # many are read into one
+        return (IdsPrompt(ids, "input_ids"),), False
     if not isinstance(ids, list) or not ids:
         raise fields.wrong("input_ids", "an array of token ids, or an array of such arrays")
     if not isinstance(ids[0], list):

@@ -85,7 +85,8 @@ def parse_chat(body: Mapping[str, object]) -> GenerationRequest:
 
 
 def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
-    """The body of `/v1/completions`: a text, token ids, or an array of either."""
+    """The body of `/v1/completions`: a text, token ids, or an array of either. Token ids may have
+    been read into an `array`, as many are."""
     fields = Fields(body)
     _refuse_unsupported(fields, unsupported.OPENAI)
     echo = fields.flag("echo") or False
@@ -209,6 +210,8 @@ def _prompts(fields: Fields) -> tuple[Prompt, ...]:
     value = fields.raw("prompt")
     if isinstance(value, str):
         return (TextPrompt(value),)
+    if isinstance(value, array):
+        return (IdsPrompt(value),)
     if not isinstance(value, list) or not value:
         raise fields.wrong("prompt", "a string, an array of strings, or an array of token ids")
     if len(value) > MAX_PROMPTS and not _is_id(value[0]):

@@ -19,7 +19,12 @@ from radixgate.gateway.asking.known_chains import (
     conversation_by_ids,
     fingerprint_by_ids,
 )
-from radixgate.gateway.asking.large_bodies import LARGE_BODY_BYTES, LargeBodies, read_large
+from radixgate.gateway.asking.large_bodies import (
+    LARGE_BODY_BYTES,
+    LargeBodies,
+    read_large,
+    read_large_object,
+)
 from radixgate.gateway.asking.salted_body import salted_body
 from radixgate.gateway.asking.stored_responses import StoredResponses
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
@@ -180,7 +185,7 @@ class Asking:
         try:
             request = await off(partial(read_large, path, body))
         except RequestError:
-            values = await off(partial(decode_object, body))
+            values = await off(partial(read_large_object, body))
             if self._has_own(self._model_of(values.get("model"), caller)):
                 return None
             raise
@@ -219,7 +224,7 @@ class Asking:
         if large and (question := await self._read_large(path, body, caller)):
             return question
         off = self._large.off_the_loop if large else _at_once
-        values = await off(partial(decode_object, body))
+        values = await off(partial(read_large_object if large else decode_object, body))
         model = self._model_of(values.get("model"), caller)
         parse = _PARSERS.get(path)
         if parse is None:

@@ -3,10 +3,9 @@
 import logging
 from dataclasses import dataclass
 
-import msgspec
-
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
+from radixgate.gateway.asking.large_bodies import priority_of
 from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.attempt.caller import Caller
 from radixgate.gateway.entry.generator import Generator
@@ -179,21 +178,8 @@ class Gatekeeper:
         downstream.on_end(None)
 
 
-class _Prioritized(msgspec.Struct):
-    """All else is passed over."""
-
-    priority: object = None
-
-
-_decode_priority = msgspec.json.Decoder(_Prioritized).decode
-
-
 def _priority(passage: Passage) -> int:
     """The key's, else the request's own; a body that cannot be read is refused in its turn."""
     if passage.admission.caller.priority is not None:
         return passage.admission.caller.priority
-    try:
-        given = _decode_priority(passage.body).priority
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return 0
-    return given if type(given) is int else 0
+    return priority_of(passage.body)

@@ -110,7 +110,7 @@ IDS = json.dumps([7, 8] * 50).encode()
 def test_of_a_long_array_the_first_item_is_looked_at(
     monkeypatch: pytest.MonkeyPatch, path: bytes, field: str, written: bytes, prompt: bytes
 ) -> None:
-    monkeypatch.setattr(large_bodies, "_LONG_ARRAY_BYTES", 100)
+    monkeypatch.setattr(large_bodies, "_LONG_BYTES", 100)
     body = b'{"model": "toy", "user": "u", "%b": %b, "n": 1}' % (field.encode(), written)
     assert read_large(path, body) == ForeignRequest("toy", prompt, "u", 0, None)
 
@@ -128,9 +128,9 @@ def test_of_a_long_array_the_first_item_is_looked_at(
 def test_what_is_no_long_array_is_read_as_ever(
     monkeypatch: pytest.MonkeyPatch, written: bytes
 ) -> None:
-    monkeypatch.setattr(large_bodies, "_LONG_ARRAY_BYTES", 10)
+    monkeypatch.setattr(large_bodies, "_LONG_BYTES", 10)
     if written == b'["a", 5]':
-        monkeypatch.setattr(large_bodies, "_LONG_ARRAY_BYTES", 100)
+        monkeypatch.setattr(large_bodies, "_LONG_BYTES", 100)
     body = b'{"model": "toy", "input": %b}' % written
     try:
         wanted: object = read_foreign(b"/v1/embeddings", body)

@@ -1,0 +1,109 @@
+"""Long JSON that is looked at in slices says what the decoder says."""
+
+import json
+from array import array
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radixgate.errors import RequestError
+from radixgate.gateway.asking import long_json
+from radixgate.gateway.asking.large_bodies import priority_of
+from radixgate.gateway.asking.long_json import (
+    first_items,
+    long_token_ids,
+    outer_integer,
+    string_end,
+)
+
+TEXTS = st.text(st.sampled_from('ab"\\\n{}[],:é'), max_size=40)
+VALUES = st.recursive(
+    st.none() | st.integers(-9, 9) | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(TEXTS | st.just("priority"), inner, max_size=4)
+    ),
+)
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_SLICE_BYTES", "_IN_STRING_BYTES"):
+        monkeypatch.setattr(long_json, name, 3)
+
+
+@given(TEXTS, TEXTS)
+def test_a_string_ends_where_it_ends(text: str, behind: str) -> None:
+    written = msgspec.json.encode(text)
+    more = written + msgspec.json.encode(behind)
+    assert string_end(more, 1) == len(written) - 1
+    assert string_end(written[:-1], 1) == -1
+
+
+@given(st.lists(VALUES, max_size=6), st.integers(1, 7))
+def test_an_array_is_cut_behind_an_item(values: list[object], most: int) -> None:
+    for written in (msgspec.json.encode(values), json.dumps(values, indent=1).encode()):
+        first = first_items(written, most)
+        assert first is not None
+        assert json.loads(first) == values[:most]
+
+
+def test_an_item_that_takes_too_many_steps_is_not_seen_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(long_json, "_MOST_STEPS", 20)
+    assert first_items(json.dumps([[1] * 30, 5]).encode(), 9) is None
+    assert first_items(json.dumps([7, [1] * 30, 5]).encode(), 9) == b"[7]"
+
+
+@given(st.dictionaries(TEXTS | st.just("priority"), VALUES, max_size=5))
+def test_an_outer_integer_is_found_at_either_end(values: dict[str, object]) -> None:
+    given_one = values.get("priority")
+    wanted = given_one if type(given_one) is int else None
+    for written in (msgspec.json.encode(values), json.dumps(values, indent=1).encode()):
+        assert outer_integer(written, b"priority") == wanted
+
+
+LONG = 'a \\" \'priority": 8,' * 200_000
+
+
+@pytest.mark.parametrize(
+    ("body", "priority"),
+    [
+        pytest.param({"model": "m", "priority": 3, "text": LONG}, 3, id="in-front"),
+        pytest.param({"text": LONG, "priority": -3}, -3, id="behind"),
+        pytest.param({"text": LONG, "tools": [{"priority": 5}]}, 0, id="deeper"),
+        pytest.param({"text": LONG, "priority": "5"}, 0, id="text"),
+        pytest.param({"text": LONG, "priority": 5, "more": LONG}, 0, id="far-from-both-ends"),
+        pytest.param({"a": {"priority": 5}, "text": LONG, "b": ["priority"]}, 0, id="neither"),
+        pytest.param([{"priority": 5}, LONG], 0, id="no-object"),
+    ],
+)
+def test_the_priority_of_a_large_body(body: object, priority: int) -> None:
+    assert priority_of(json.dumps(body).encode()) == priority
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1))
+def test_token_ids_are_read_in_slices(ids: list[int]) -> None:
+    for written in (msgspec.json.encode(ids), json.dumps(ids, indent=1).encode()):
+        assert long_token_ids(written, "prompt") == array("I", ids)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        pytest.param(b"[1, 22, 333, -4]", r"prompt\[3\] must be a token id, not -4", id="negative"),
+        pytest.param(b"[1, 22, 333, 4.5]", r"prompt\[3\] must be a token id, not 4.5", id="broken"),
+        pytest.param(b"[1, 22, true, 4]", r"prompt\[2\] must be a token id, not True", id="true"),
+    ],
+)
+def test_what_is_no_token_id_is_named_with_its_place(written: bytes, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        long_token_ids(written, "prompt")
+
+
+@pytest.mark.parametrize("written", [b"[1, [2]]", b'[1, "2"]', b"[1, {}]"])
+def test_what_is_no_array_of_numbers_is_left_to_others(written: bytes) -> None:
+    assert long_token_ids(written, "prompt") is None
