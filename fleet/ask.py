@@ -14,7 +14,9 @@ class Ask(msgspec.Struct, frozen=True):
     counts as cold. `fingerprint` is a hash of the whole prompt: it tells a prompt that comes again
     from one that differs only behind its last whole block. 0: unknown, then length decides.
     `only`: the one worker that can answer, as it has stored what the request goes on from; None:
-    any. The gateway leaves out all others before the policy chooses.
+    any. `adapters`: what a worker must list for the model to be able to answer. `foreign`: no
+    worker of ours can, as nobody has read for it what the request asks. The gateway leaves out all
+    others before the policy chooses.
     """
 
     model: str | None  # None or "": the only one there is
@@ -26,3 +28,10 @@ class Ask(msgspec.Struct, frozen=True):
     priority: int = 0
     fingerprint: int = 0
     only: str | None = None
+    adapters: tuple[str, ...] = ()
+    foreign: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """The model, and behind a colon the first adapter."""
+        return f"{self.model}:{self.adapters[0]}" if self.adapters else self.model

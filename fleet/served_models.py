@@ -1,9 +1,14 @@
 """The models that a fleet serves, under all their names, and which of them a request means."""
 
 from collections import Counter
+from collections.abc import Collection
+from functools import lru_cache
 
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.identity import WorkerIdentity
+
+# Pairs of a model and an adapter, of those that are served.
+_MOST_PAIRS = 4_096
 
 
 class ServedModels:
@@ -15,11 +20,18 @@ class ServedModels:
         self._workers: Counter[str] = Counter()  # by the model's own name, none of zero
         self.names: frozenset[str] = frozenset()  # asked for with each request
         self.models: frozenset[str] = frozenset()  # without aliases and adapters
+        self.own: frozenset[str] = frozenset()  # those that workers of ours serve
+        self._own: Counter[str] = Counter()
+        self._identities: dict[str, WorkerIdentity] = {}
+        self._listing = lru_cache(maxsize=_MOST_PAIRS)(self._find_listing)
 
     def join(self, identity: WorkerIdentity) -> None:
         self._workers[identity.model] += 1
         for name, space in identity.spaces():
             self._spaces.setdefault(name, Counter())[space] += 1
+        self._identities[identity.id] = identity
+        if identity.kind == "grpc":
+            self._own.update(identity.names)
         self._note()
 
     def leave(self, identity: WorkerIdentity) -> None:
@@ -28,7 +40,18 @@ class ServedModels:
             self._spaces[name] -= Counter((space,))
             if not self._spaces[name]:
                 del self._spaces[name]
+        del self._identities[identity.id]
+        if identity.kind == "grpc":
+            self._own -= Counter(identity.names)
         self._note()
+
+    def having(self, model: str, adapters: Collection[str]) -> frozenset[str]:
+        """The ids of workers that list all these adapters, of which there is one at least, and
+        `model` as their model or an alias of it. O(adapters), and once a change O(workers)."""
+        names = self.names
+        if model not in names or not names.issuperset(adapters):
+            return frozenset()
+        return frozenset.intersection(*[self._listing(model, adapter) for adapter in adapters])
 
     def space_of(self, name: str) -> str:
         """Under which name prompts for this one are cached. What workers do not agree on is cached
@@ -53,3 +76,12 @@ class ServedModels:
 
     def _note(self) -> None:
         self.names, self.models = frozenset(self._spaces), frozenset(self._workers)
+        self.own = frozenset(self._own)
+        self._listing.cache_clear()
+
+    def _find_listing(self, model: str, adapter: str) -> frozenset[str]:
+        return frozenset(
+            one.id
+            for one in self._identities.values()
+            if (model == one.model or model in one.aliases) and adapter in one.adapters
+        )

@@ -8,7 +8,7 @@ from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.admin.access import CALLER
 from radixgate.gateway.admin.json_answer import json_answer
-from radixgate.gateway.asking.asked_model import asked_model
+from radixgate.gateway.asking.asked_model import AskedModel, asked_model
 from radixgate.gateway.asking.prompt_tokens import PromptTokenizer, ServedModel
 from radixgate.gateway.workers.workers import Workers
 from radixgate.proto.fields import Fields, as_token_ids, decode_object
@@ -88,19 +88,24 @@ class TokenRoutes:
         return json_answer({"text": text, "prompt": text})
 
     def _served(self, request: web.Request, body: Mapping[str, object]) -> ServedModel | None:
-        return self._prompts.served(self._model(request, body))
+        model, adapter = self._model(request, body)
+        return self._prompts.served(model) if adapter is None else None
 
-    def _model(self, request: web.Request, body: Mapping[str, object]) -> str:
+    def _model(self, request: web.Request, body: Mapping[str, object]) -> AskedModel:
         """Raises as `asked_model`."""
         unheard_of = self._workers.roster.unheard_of
-        return asked_model(body.get("model"), request[CALLER], self._fleet.served, unheard_of)
+        served = self._fleet.served
+        return asked_model(body.get("model"), request[CALLER], served, unheard_of)
 
     async def _pass_on(
         self, request: web.Request, body: Mapping[str, object], data: bytes
     ) -> web.Response:
-        model = self._model(request, body)
+        model, adapter = self._model(request, body)
         for member in self._workers.ready():
-            if member.identity is not None and member.identity.serves(model):
+            identity = member.identity
+            if identity is None or not identity.serves(model):
+                continue
+            if adapter is None or adapter in identity.adapters:
                 answer = await member.handle.ask("POST", request.path, data)
                 return web.Response(
                     body=answer.body, status=answer.status, content_type="application/json"

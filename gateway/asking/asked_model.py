@@ -1,7 +1,7 @@
 """The model that a request is about: the one it names, or the only one that its sender may use."""
 
-from collections.abc import Callable, Set
-from typing import Protocol
+from collections.abc import Callable, Collection, Set
+from typing import NamedTuple, Protocol
 
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.gateway.attempt.caller import Caller
@@ -18,8 +18,21 @@ class Served(Protocol):
         """Of the names those that are a model's own, and neither an alias nor an adapter."""
         ...
 
+    def having(self, model: str, adapters: Collection[str]) -> Collection[str]:
+        """The workers that list all these adapters, and the model under this name."""
+        ...
 
-def asked_model(name: object, caller: Caller, served: Served, unheard_of: Callable[[], int]) -> str:
+
+class AskedModel(NamedTuple):
+    """A name that is served, and an adapter of that: either alone may be another base's too."""
+
+    name: str
+    adapter: str | None = None  # None: none is named in one word with the model
+
+
+def asked_model(
+    name: object, caller: Caller, served: Served, unheard_of: Callable[[], int]
+) -> AskedModel:
     """`name` as the body has it; None: it names none, and means the only model that there is.
 
     `unheard_of`: workers that have not said yet what they serve and may still be loading; asked
@@ -29,11 +42,14 @@ def asked_model(name: object, caller: Caller, served: Served, unheard_of: Callab
     """
     models = caller.models_of(served.names)
     if isinstance(name, str) and name in models:
-        return name
-    if isinstance(name, str) and (adapter := _adapter_of(name, served)) in models:
-        return adapter
+        return AskedModel(name)
     if name is not None and not isinstance(name, str):
         raise RequestError("model must be a string", param="model")
+    # SGLang's way to name an adapter beside its model. Who may use one of them only learns nothing
+    # of which belongs to which.
+    model, colon, adapter = (name or "").partition(":")
+    if model in models and adapter in models and served.having(model, (adapter,)):
+        return AskedModel(model, adapter)
     if not served.names:
         raise NoWorkerAvailable("no worker has joined yet")
     if name is None:
@@ -44,9 +60,9 @@ def asked_model(name: object, caller: Caller, served: Served, unheard_of: Callab
             known = ", ".join(sorted(models))
             raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
         (only,) = bases
-        return only
+        return AskedModel(only)
     late = unheard_of() if name else 0  # nobody's model is called nothing
-    if late and (caller.models is None or name in caller.models):
+    if late and (_opens(caller, name) or (colon and _opens(caller, model, adapter))):
         raise NoWorkerAvailable(
             f"no worker serves the model {name!r:.200} so far, and of {late} it is not known yet"
             f" what they serve; there are: {', '.join(sorted(models))}"
@@ -54,7 +70,19 @@ def asked_model(name: object, caller: Caller, served: Served, unheard_of: Callab
     raise UnknownModel(name, models)
 
 
-def _adapter_of(name: str, served: Served) -> str:
-    """SGLang's way to name one beside its model, `model:adapter`; empty: none is."""
-    model, _, adapter = name.partition(":")
-    return adapter if model in served.names and adapter not in served.models else ""
+def check_adapters(named: Collection[str], caller: Caller) -> None:
+    """What is read beside the model opens no more than the key does. Raises UnknownModel."""
+    for one in named:
+        if not _opens(caller, one):
+            raise UnknownModel(one, caller.models or ())
+
+
+def listed_adapters(model: str, named: Collection[str], served: Served) -> tuple[str, ...]:
+    """Those that workers list for the model, all at one of them; else the first such, which
+    decides. Empty: nobody lists any, and whether it is there only the worker knows."""
+    listed = tuple(one for one in named if served.having(model, (one,)))
+    return listed if not listed or served.having(model, listed) else listed[:1]
+
+
+def _opens(caller: Caller, *names: str) -> bool:
+    return caller.models is None or caller.models.issuperset(names)

@@ -33,7 +33,7 @@ class ForeignRequest(msgspec.Struct, frozen=True, gc=False):
     session: str | None
     priority: int
     salt: str | None
-    adapter: str | None = None  # as SGLang names one beside the model
+    adapters: tuple[str, ...] = ()  # as SGLang names them beside the model; of a batch, each once
     goes_on_from: str | None = None  # a response that a worker has stored; None: none
     stores: bool = False  # the answer, so that another request can go on from it
 
@@ -215,18 +215,15 @@ def _request(read: _Common, prompt: bytes, session: str | None = None) -> Foreig
     salt = None
     if read.cache_salt is not None or read.extra_key is not None:
         salt = _text(read.cache_salt) or _text(read.extra_key)
-    adapter = None if read.lora_path is None else _adapter(read.lora_path)
+    adapters = () if read.lora_path is None else _adapters(read.lora_path)
     return ForeignRequest(
-        read.model, prompt, session, priority if type(priority) is int else 0, salt, adapter
+        read.model, prompt, session, priority if type(priority) is int else 0, salt, adapters
     )
 
 
-def _adapter(given: object) -> str | None:
-    """Of a batch's, the first that is named decides."""
-    for one in given if isinstance(given, list) else [given]:
-        if isinstance(one, str) and one:
-            return one
-    return None
+def _adapters(given: object) -> tuple[str, ...]:
+    named = given if isinstance(given, list) else [given]
+    return tuple(dict.fromkeys([one for one in named if isinstance(one, str) and one]))
 
 
 def _pieces_of(messages: Sequence[_Message]) -> list[bytes]:

@@ -3,16 +3,15 @@
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Literal, Protocol, TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from radixgate.errors import RequestError, UnknownModel
+from radixgate.errors import RequestError
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
-from radixgate.gateway.asking.asked_model import asked_model
-from radixgate.gateway.asking.foreign_request import read_foreign
+from radixgate.gateway.asking.foreign_request import ForeignRequest, read_foreign
 from radixgate.gateway.asking.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
 from radixgate.gateway.asking.known_chains import (
     KnownChains,
@@ -25,12 +24,13 @@ from radixgate.gateway.asking.large_bodies import (
     read_large,
     read_large_object,
 )
+from radixgate.gateway.asking.prompt_place import BYTES, Place, Places, salt_of
 from radixgate.gateway.asking.salted_body import salted_body
 from radixgate.gateway.asking.stored_responses import StoredResponses
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.attempt.attempt import PromptTokens
 from radixgate.gateway.attempt.caller import ANYONE, Caller
-from radixgate.proto.blocks import BYTES_A_TOKEN, root_id
+from radixgate.proto.blocks import BYTES_A_TOKEN
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import GenerationRequest
 from radixgate.proto.native import parse_generate
@@ -40,9 +40,6 @@ from radixgate.proto.routing_text import conversation_of
 T = TypeVar("T")
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
-BYTES: Literal["bytes"] = "bytes"
-# Of models and salts.
-_MAX_ROOTS = 4_096
 
 _PARSERS: Mapping[bytes, Callable[[Body], GenerationRequest]] = {
     b"/v1/chat/completions": parse_chat,
@@ -92,13 +89,12 @@ class Asking:
     ) -> None:
         """`unheard_of`: workers that may yet say what they serve."""
         self._fleet = fleet
-        self._unheard_of = unheard_of
+        self._places = Places(fleet, unheard_of)
         self._stored = stored
         self._prompts = prompts
         self._bodies = KnownBodies()
         self._large = LargeBodies()
         self._chains = KnownChains()
-        self._root_of = lru_cache(maxsize=_MAX_ROOTS)(root_id)
 
     def read(
         self, path: bytes, body: bytes, caller: Caller = ANYONE, *, caught_up: bool = False
@@ -121,39 +117,45 @@ class Asking:
                 request, hole = self._bodies.read(path, body, owner or "")
         except RequestError:
             # The parser for our own workers has the last word about what is for them.
-            if self._has_own(self._model_of(decode_object(body).get("model"), caller)):
+            if self._places.are_ours(decode_object(body).get("model"), caller):
                 return None
             raise
-        model = request.model
-        if model is None or caller.models is not None or model not in self._fleet.models():
-            model = self._model_of(model, caller)
-        keys = self._fleet.mirrors_of(model)
-        for key in keys:
-            if key.unit != BYTES:
-                return None
+        place = self._places.of(request, caller)
+        if place is None:
+            return None
         before = request.goes_on_from
         if before is not None and not caught_up and self._stored.may_come(before):
             return None
-        salt = _salt(caller, request.salt) if caller.salted else request.salt
-        if request.adapter is not None and caller.models is not None:
-            _check_adapters(decode_object(body).get("lora_path"), caller)
         # A long prompt is hashed once: all that names it is made of its blocks' ids.
-        root = self._root_of(self._fleet.served.space_of(model), request.adapter, salt)
-        prompt = request.prompt
-        if hole is None:
-            ids, left_out = self._chains.chain(root, prompt), 0
+        if hole is not None:
+            request, ids, hole = self._around(place.root, path, body, request, hole)
         else:
-            prompt, ids, hole = self._around(root, path, body, prompt, hole)
-            left_out = hole.size if hole else 0
+            ids = self._chains.chain(place.root, request.prompt)
+        return self._question(request, caller, place, ids, hole)
+
+    def _question(
+        self,
+        request: ForeignRequest,
+        caller: Caller,
+        place: Place,
+        ids: "array[int]",
+        hole: Hole | None = None,
+    ) -> Question:
+        """`ids` are those of the prompt, which lacks the hole. Raises UnknownResponse."""
+        model, root, prompt = place.model, place.root, request.prompt
+        left_out = 0 if hole is None else hole.size
+        before = request.goes_on_from
         ask = Ask(
             model=model,
             prompt_tokens=(len(prompt) + left_out) // BYTES_A_TOKEN or 1,
-            blocks=dict.fromkeys(keys, ids),
+            blocks=dict.fromkeys(place.keys, ids),
             session=request.session or conversation_by_ids(root, ids, prompt, hole),
             tenant=caller.tenant,
             priority=request.priority,
             fingerprint=fingerprint_by_ids(root, ids, prompt, left_out),
             only=None if before is None else self._holder(before, model, caller),
+            adapters=place.adapters,
+            foreign=True,
         )
         return Question(ask, stores=request.stores)
 
@@ -167,17 +169,17 @@ class Asking:
         return name if view is not None and view.identity.serves(model) else None
 
     def _around(
-        self, root: int, path: bytes, body: bytes, prompt: bytes, hole: Hole
-    ) -> tuple[bytes, "array[int]", Hole | None]:
-        """The prompt, which lacks the hole, and the ids of all of it. Without a hole the prompt is
-        whole, as the ids were not known under this root."""
-        ids = self._chains.around(root, prompt, hole)
+        self, root: int, path: bytes, body: bytes, request: ForeignRequest, hole: Hole
+    ) -> tuple[ForeignRequest, "array[int]", Hole | None]:
+        """The ids of the whole prompt, of which the request's lacks the hole. Without a hole the
+        prompt is whole, as the ids were not known under this root."""
+        ids = self._chains.around(root, request.prompt, hole)
         if ids is not None:
-            return prompt, ids, hole
-        prompt = read_foreign(path, body).prompt
-        ids = self._chains.chain(root, prompt)
+            return request, ids, hole
+        request = read_foreign(path, body)
+        ids = self._chains.chain(root, request.prompt)
         self._chains.keep(root, ids, hole)
-        return prompt, ids, None
+        return request, ids, None
 
     async def _read_large(self, path: bytes, body: bytes, caller: Caller) -> Question | None:
         """As `read`; None: only if workers of ours serve the model."""
@@ -186,34 +188,20 @@ class Asking:
             request = await off(partial(read_large, path, body))
         except RequestError:
             values = await off(partial(read_large_object, body))
-            if self._has_own(self._model_of(values.get("model"), caller)):
+            if self._places.are_ours(values.get("model"), caller):
                 return None
             raise
-        model = self._model_of(request.model, caller)
-        keys = self._fleet.mirrors_of(model)
-        if any(key.unit != BYTES for key in keys):
-            return None
         before = request.goes_on_from
         if before is not None and self._stored.may_come(before) and self._stored.catch_up:
             await self._stored.catch_up()
-        if request.adapter is not None and caller.models is not None:
-            fields = await off(partial(decode_object, body))
-            _check_adapters(fields.get("lora_path"), caller)
-        salt = _salt(caller, request.salt) if caller.salted else request.salt
-        root = self._root_of(self._fleet.served.space_of(model), request.adapter, salt)
-        prompt = request.prompt
-        ids = await off(partial(self._chains.chain, root, prompt))
-        ask = Ask(
-            model=model,
-            prompt_tokens=len(prompt) // BYTES_A_TOKEN or 1,
-            blocks=dict.fromkeys(keys, ids),
-            session=request.session or conversation_by_ids(root, ids, prompt),
-            tenant=caller.tenant,
-            priority=request.priority,
-            fingerprint=fingerprint_by_ids(root, ids, prompt),
-            only=None if before is None else self._holder(before, model, caller),
-        )
-        return Question(ask, stores=request.stores)
+        place = self._places.of(request, caller)
+        while place is not None:
+            ids = await off(partial(self._chains.chain, place.root, request.prompt))
+            # Workers come, go and rename themselves meanwhile.
+            hashed, place = place.root, self._places.of(request, caller)
+            if place is not None and place.root == hashed:
+                return self._question(request, caller, place, ids)
+        return None
 
     async def read_own(self, path: bytes, body: bytes, caller: Caller = ANYONE) -> Question:
         """After what has to be waited for: a large body, the prompt's tokens, other processes.
@@ -225,7 +213,7 @@ class Asking:
             return question
         off = self._large.off_the_loop if large else _at_once
         values = await off(partial(read_large_object if large else decode_object, body))
-        model = self._model_of(values.get("model"), caller)
+        model, adapter = self._places.asked(values.get("model"), caller)
         parse = _PARSERS.get(path)
         if parse is None:
             if self._stored.catch_up is not None:
@@ -239,7 +227,7 @@ class Asking:
             )
         generation = await off(partial(parse, values))
         if caller.salted:
-            generation = replace(generation, salt=_salt(caller, generation.salt))
+            generation = replace(generation, salt=salt_of(caller, generation.salt))
         first = generation.prompts[0].routing_bytes()
         keys = self._fleet.mirrors_of(model)
         by_tokens = [key for key in keys if key.unit != BYTES]
@@ -253,6 +241,7 @@ class Asking:
             tenant=caller.tenant,
             priority=generation.priority,
             fingerprint=xxh3_64_intdigest(first),
+            adapters=() if adapter is None else (adapter,),
         )
         return Question(ask, generation, prompt)
 
@@ -267,27 +256,9 @@ class Asking:
     ) -> Blocks:
         if not keys:
             return {}
-        root = self._root_of(self._fleet.served.space_of(model), None, salt)
+        root = self._places.root(model, salt)
         return dict.fromkeys(keys, self._chains.chain(root, prompt))
-
-    def _has_own(self, model: str) -> bool:
-        return any(key.unit != BYTES for key in self._fleet.mirrors_of(model))
-
-    def _model_of(self, name: object, caller: Caller) -> str:
-        """The model to route by. Raises as `asked_model`."""
-        return asked_model(name, caller, self._fleet.served, self._unheard_of)
 
 
 async def _at_once(make: Callable[[], T]) -> T:
     return make()
-
-
-def _salt(caller: Caller, given: str | None) -> str | None:
-    return caller.salt((given or "").encode()) or given
-
-
-def _check_adapters(named: object, caller: Caller) -> None:
-    """What SGLang reads beside the model opens no more than the key does. Raises UnknownModel."""
-    for one in named if isinstance(named, list) else [named]:
-        if isinstance(one, str) and one and one not in caller.models_of({one}):
-            raise UnknownModel(one, caller.models or ())

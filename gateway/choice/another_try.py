@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 
+from radixgate.fleet.fleet import Ask
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.choice.retries import RetryRule
 from radixgate.gateway.choice.retry_budget import RetryBudget
@@ -28,7 +29,7 @@ class AnotherTry:
     rng: random.Random
 
     def wait_s(
-        self, tried: list[str], model: str | None, progress: AnswerProgress | None, *, sent: bool
+        self, tried: list[str], ask: Ask, progress: AnswerProgress | None, *, sent: bool
     ) -> float | None:
         """Seconds to wait after the attempts at `tried`, and the next one is counted. None: no
         more. `sent`: the client has seen part of the answer, so that nothing can be repeated.
@@ -43,7 +44,7 @@ class AnotherTry:
         wait_s = self.rule.backoff_s(len(tried), self.rng)
         if wait_s is None:
             return None
-        rest_s = self.choice.wait_s(model)
+        rest_s = self.choice.wait_s(ask)
         if rest_s > self.rule.max_backoff_s:
             return None
         if continues:

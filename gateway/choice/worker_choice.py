@@ -24,6 +24,7 @@ class WorkerChoice:
     ) -> None:
         """`outliers`: None: nobody is one."""
         self._fleet = fleet
+        self._served = fleet.served
         self._breakers = breakers
         self._spared = spared
         self._outliers = outliers
@@ -43,12 +44,16 @@ class WorkerChoice:
         well = not (self._breakers.failing or held_back.resting or held_back.warming) and (
             outliers is None or not outliers.ejections
         )
-        if well and not tried and ask.only is None:
+        anyone = not ask.adapters and ask.only is None
+        if ask.foreign and anyone and self._served.own:
+            anyone = ask.model not in self._served.own
+        if well and not tried and anyone:
             return self._fleet.lease(ask)
-        barred, spared = self._breakers.barred(), self._left_out(ask.model)
-        never = (*barred, *self._foreign()) if own_only else tuple(barred)
-        if ask.only is not None:
-            never += self._all_but(ask.only)
+        unable = () if anyone else tuple(self._unable(ask))
+        barred, spared = self._breakers.barred(), self._left_out(ask, unable)
+        never = (*barred, *unable)
+        if own_only:
+            never += self._of_kind("http")
         wishes = [(*tried, *spared)] if spared else []
         if tried:
             wishes.append(tuple(tried))
@@ -64,11 +69,9 @@ class WorkerChoice:
         that were left out, the reason by id. Raises as `Fleet.rehearse`.
         """
         with self._spared.asked_only():
-            barred, spared = self._breakers.barred(), self._left_out(ask.model)
-            reasons = dict.fromkeys(barred, "its breaker is open")
-            if ask.only is not None:
-                others = self._all_but(ask.only)
-                reasons |= dict.fromkeys(others, "it has not stored what the request goes on from")
+            unable = self._unable(ask)
+            barred, spared = self._breakers.barred(), self._left_out(ask, unable)
+            reasons = dict.fromkeys(barred, "its breaker is open") | unable
             if spared:
                 wish = {
                     **dict.fromkeys(spared, "it rests, has just returned, or fails too often"),
@@ -98,19 +101,15 @@ class WorkerChoice:
         """The worker wants to be left alone for so long."""
         self._spared.rest(worker_id, seconds)
 
-    def wait_s(self, model: str | None) -> float:
-        """How long everybody who serves the model wants to be left alone; 0: somebody does not.
+    def wait_s(self, ask: Ask) -> float:
+        """How long everybody who could answer wants to be left alone; 0: somebody does not.
 
         O(workers) while anybody does.
         """
         if not self._spared.resting:
             return 0.0
-        waits = [
-            self._spared.rest_s(view.identity.id)
-            for view in self._fleet.workers()
-            if view.identity.serves(model) and view.state is WorkerState.READY
-        ]
-        return min(waits, default=0.0)
+        able = self._ready_but(self._unable(ask), ask)
+        return min(map(self._spared.rest_s, able), default=0.0)
 
     def breaker_of(self, worker_id: str) -> str:
         """`closed`, `open`, `half_open`, or `ejected`: closed, and set aside as an outlier."""
@@ -145,26 +144,42 @@ class WorkerChoice:
             self._probes[lease] = probe
         return lease
 
-    def _left_out(self, model: str | None) -> Collection[str]:
+    def _left_out(self, ask: Ask, unable: Collection[str]) -> Collection[str]:
         """Whom to spare this time, and who is an outlier among those that could serve."""
         spared = self._spared.drawn()
         if self._outliers is None or not self._outliers.ejections:
             return spared
-        barred = self._breakers.barred()
-        serving = [
+        able = self._ready_but({*unable, *self._breakers.barred()}, ask)
+        return {*spared, *self._outliers.among(able)}
+
+    def _ready_but(self, out: Collection[str], ask: Ask) -> Sequence[str]:
+        """O(workers)."""
+        return [
             view.identity.id
             for view in self._fleet.workers()
-            if view.identity.serves(model)
+            if view.identity.serves(ask.model)
             and view.state is WorkerState.READY
-            and view.identity.id not in barred
+            and view.identity.id not in out
         ]
-        return {*spared, *self._outliers.among(serving)}
 
-    def _all_but(self, worker_id: str) -> tuple[str, ...]:
-        """O(workers)."""
+    def _unable(self, ask: Ask) -> dict[str, str]:
+        """Who could not answer if it was asked, and why not. O(workers), unless all could."""
+        reasons: dict[str, str] = {}
+        if ask.foreign and ask.model in self._served.own:
+            why = "it is one of ours, and the request has not been read for those"
+            reasons |= dict.fromkeys(self._of_kind("grpc"), why)
+        if ask.adapters:
+            able = self._served.having(ask.model or "", ask.adapters)
+            reasons |= dict.fromkeys(self._all_but(able), "it does not list the adapter")
+        if ask.only is not None:
+            why = "it has not stored what the request goes on from"
+            reasons |= dict.fromkeys(self._all_but((ask.only,)), why)
+        return reasons
+
+    def _all_but(self, able: Collection[str]) -> Sequence[str]:
         ids = [record.identity.id for record in self._fleet.records()]
-        return tuple([one for one in ids if one != worker_id])
+        return [one for one in ids if one not in able]
 
-    def _foreign(self) -> Sequence[str]:
-        views = self._fleet.workers()
-        return [view.identity.id for view in views if view.identity.kind == "http"]
+    def _of_kind(self, kind: str) -> tuple[str, ...]:
+        records = self._fleet.records()
+        return tuple([one.identity.id for one in records if one.identity.kind == kind])

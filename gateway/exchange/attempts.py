@@ -215,7 +215,7 @@ class Attempts(FaultNet):
         core, question = self._core, self._question
         assert question is not None
         wait_s = core.another_try.wait_s(
-            self._tried, question.ask.model, self._progress, sent=self._answer.sent
+            self._tried, question.ask, self._progress, sent=self._answer.sent
         )
         if wait_s is None:
             return False

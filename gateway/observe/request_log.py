@@ -75,7 +75,7 @@ def line_of(story: Story, epoch_s: float) -> LoggedRequest:
         outcome=story.outcome.value,
         status=story.status,
         path=story.head.path.decode("latin-1"),
-        model=None if ask is None else ask.model,
+        model=None if ask is None else ask.name,
         tenant=story.tenant,
         worker=story.attempts[-1].lease.worker.id if story.attempts else None,
         attempts=len(story.attempts),

@@ -139,7 +139,7 @@ def _attributes(story: Story) -> Mapping[str, str | int]:
         "http.response.status_code": story.status or None,
         "radixgate.outcome": story.outcome.value,
         "radixgate.tenant": story.tenant,
-        "gen_ai.request.model": None if story.ask is None else story.ask.model,
+        "gen_ai.request.model": None if story.ask is None else story.ask.name,
     }
     counts = story.counts
     if counts is not None:

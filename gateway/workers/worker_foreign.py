@@ -8,7 +8,7 @@ import msgspec
 
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
-from radixgate.gateway.asking.question import BYTES
+from radixgate.gateway.asking.prompt_place import BYTES
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.upstream.fetch import Fetched, fetch
 from radixgate.gateway.upstream.pool import UpstreamPool

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from books import identity
 from clocks import FakeClock
@@ -27,7 +28,7 @@ class NoPrompts:
 def foreign_fleet() -> Fleet:
     clock, rng = FakeClock(), random.Random(1)
     fleet = Fleet(make_policy("round_robin", clock, rng), clock, rng)
-    fleet.admit(identity("a", model="toy", key=KEY, reports_kv=False))
+    fleet.admit(replace(identity("a", model="toy", key=KEY, reports_kv=False), kind="http"))
     fleet.set_state("a", WorkerState.READY)
     return fleet
 

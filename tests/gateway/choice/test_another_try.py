@@ -7,7 +7,7 @@ import pytest
 
 from clocks import FakeClock
 from items import item
-from radixgate.fleet.fleet import Fleet
+from radixgate.fleet.fleet import Ask, Fleet
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.choice.another_try import FRESH_AFTER_TOKENS, AnotherTry
 from radixgate.gateway.choice.breakers import Breakers
@@ -23,6 +23,7 @@ from radixgate.proto.generation import AnswerContext
 from radixgate.proto.openai import parse_chat
 
 RETRIES = 5
+ASK = Ask("toy", 10, {})
 CONTEXT = AnswerContext("r", "m", 0, lambda token: b"")
 
 
@@ -39,10 +40,10 @@ def another_try() -> AnotherTry:
 
 def test_a_thousand_streams_of_a_lost_worker_go_on_and_leave_the_budget_as_it_was() -> None:
     tries = another_try()
-    waits = [tries.wait_s(["a"], "toy", begun(1), sent=True) for _ in range(1_000)]
+    waits = [tries.wait_s(["a"], ASK, begun(1), sent=True) for _ in range(1_000)]
     assert None not in waits
     assert (tries.metrics.continuations, tries.metrics.retries) == (1_000, 0)
-    retried = [tries.wait_s(["a"], "toy", None, sent=False) for _ in range(ALWAYS + 5)]
+    retried = [tries.wait_s(["a"], ASK, None, sent=False) for _ in range(ALWAYS + 5)]
     assert retried[ALWAYS:] == [None] * 5
     assert tries.metrics.retries == ALWAYS
 
@@ -51,7 +52,7 @@ def test_continuations_are_no_requests_to_the_budget() -> None:
     tries = another_try()
     tries.metrics.attempts = 10_000
     tries.metrics.continuations = 9_900
-    waits = [tries.wait_s(["a"], "toy", None, sent=False) for _ in range(500)]
+    waits = [tries.wait_s(["a"], ASK, None, sent=False) for _ in range(500)]
     assert waits.count(None) == 500 - ALWAYS
 
 
@@ -61,7 +62,7 @@ def test_one_request_is_tried_so_often_and_no_more(tokens: int) -> None:
     workers = [str(number) for number in range(RETRIES + 1)]
     waits = []
     for failed in range(1, RETRIES + 2):
-        waits.append(tries.wait_s(workers[:failed], "toy", progress, sent=tokens > 0))
+        waits.append(tries.wait_s(workers[:failed], ASK, progress, sent=tokens > 0))
         progress.open(CONTEXT, random.Random(1))
     assert [wait is None for wait in waits] == [False] * RETRIES + [True]
 
@@ -69,17 +70,17 @@ def test_one_request_is_tried_so_often_and_no_more(tokens: int) -> None:
 def test_an_attempt_that_brought_enough_is_the_first_again() -> None:
     tries = another_try()
     tried = ["a", "b", "c", "d", "e", "f"]
-    assert tries.wait_s(tried, "toy", begun(FRESH_AFTER_TOKENS), sent=True) is not None
+    assert tries.wait_s(tried, ASK, begun(FRESH_AFTER_TOKENS), sent=True) is not None
     assert tried == ["f"]
 
 
 def test_nothing_is_repeated_that_was_seen_or_ended_by_order() -> None:
     tries = another_try()
-    assert tries.wait_s(["a"], "toy", None, sent=True) is None
-    assert tries.wait_s(["a"], "toy", begun(0), sent=True) is None
+    assert tries.wait_s(["a"], ASK, None, sent=True) is None
+    assert tries.wait_s(["a"], ASK, begun(0), sent=True) is None
     ended = begun(5)
     ended.ended_by_order = True
-    assert tries.wait_s(["a"], "toy", ended, sent=True) is None
+    assert tries.wait_s(["a"], ASK, ended, sent=True) is None
 
 
 def begun(tokens: int) -> AnswerProgress:

@@ -98,11 +98,11 @@ def test_it_is_worth_waiting_only_if_everybody_asked_for_it() -> None:
     clock = FakeClock()
     breakers = Breakers(ReliabilityConfig(cb_failure_threshold=1), clock)
     choice = WorkerChoice(fleet, breakers, Spared(0.0, clock, random.Random(1)))
-    assert choice.wait_s("toy") == 0.0
+    assert choice.wait_s(Ask("toy", 10, {})) == 0.0
     choice.rest("a", 2.0)
-    assert choice.wait_s("toy") == 0.0
+    assert choice.wait_s(Ask("toy", 10, {})) == 0.0
     choice.rest("b", 1.0)
-    assert choice.wait_s("toy") == pytest.approx(1.0)
+    assert choice.wait_s(Ask("toy", 10, {})) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

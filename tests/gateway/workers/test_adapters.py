@@ -1,6 +1,6 @@
 """What a worker serves under further names: aliases share a cache, adapters have one each."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,79 @@ async def test_a_request_for_an_adapter_goes_where_it_is_loaded() -> None:
         assert gateway.in_flight() == 0
 
 
+async def went(gateway: SmallGateway, **fields: object) -> set[str | None]:
+    replies = [await gateway.chat("hi", **fields) for _ in range(4)]
+    assert {reply.status for reply in replies} == {200}
+    return {reply.header("x-radixgate-worker") for reply in replies}
+
+
+async def test_one_name_of_two_bases_adapters_is_each_base_s_own() -> None:
+    async with (
+        lists(ScriptedWorker(), BASE, ALIAS, SQL) as one,
+        lists(ScriptedWorker(), {"id": "qwen"}, {**SQL, "parent": "qwen"}) as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        first, second = one.url[7:], two.url[7:]
+        assert await went(gateway, model="base:sql") == {first}
+        assert await went(gateway, model="gpt:sql") == {first}
+        assert await went(gateway, model="qwen:sql") == {second}
+        assert await went(gateway, model="sql") == {first, second}
+        assert (await gateway.chat(model="sql:sql")).status == 404
+        gateway.gateway.workers.pause(gateway.gateway.workers.find(one.url), paused=True)
+        assert (await gateway.chat(model="base:sql")).status == 503
+        assert (await gateway.chat(model="qwen:sql")).status == 200
+
+
+async def test_an_adapter_beside_the_model_goes_where_it_is_loaded() -> None:
+    async with (
+        lists(ScriptedWorker(), BASE, SQL) as one,
+        lists(ScriptedWorker(), BASE, POEM) as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        first, second = one.url[7:], two.url[7:]
+        for path, workers in (
+            ("sql", {first}),
+            ("poem", {second}),
+            ([None, "poem"], {second}),
+            (["sql", "poem"], {first}),
+            (["nobody's", "poem"], {second}),
+            ("nobody's", {first, second}),
+            (None, {first, second}),
+        ):
+            assert await went(gateway, model="base", lora_path=path) == workers, path
+        assert await went(gateway, model="base:sql", lora_path="poem") == {first}
+        assert one.requests[-1].json["lora_path"] == "poem"
+        explained = (await gateway.post("/explain", chat_body(model="base:poem"))).json
+        assert [row["worker"] for row in explained["candidates"]] == [second]
+        assert explained["left_out"] == [
+            {"worker": first, "reason": "it does not list the adapter"}
+        ]
+
+
+async def test_another_try_goes_where_the_adapter_is_too() -> None:
+    async with (
+        lists(ScriptedWorker(), BASE, SQL) as one,
+        lists(ScriptedWorker(), BASE) as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        statuses = iter((503, 200))
+        one.script = lambda request: json_answer({}, next(statuses))
+        assert (await gateway.chat(model="base:sql")).status == 200
+        assert (len(one.requests), len(two.requests)) == (2, 0)
+
+
+async def test_a_prompt_for_an_adapter_is_tokenized_where_it_is_loaded() -> None:
+    async with (
+        lists(ScriptedWorker(), BASE) as one,
+        lists(ScriptedWorker(), BASE, SQL) as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        two.admin["/tokenize"] = lambda request: json_answer({"tokens": [1, 2]})
+        for name in ("sql", "base:sql"):
+            reply = await gateway.post("/tokenize", {"model": name, "prompt": "hi"})
+            assert reply.json == {"tokens": [1, 2]}
+
+
 async def predicted(gateway: SmallGateway, **fields: object) -> int:
     before = gateway.gateway.metrics.predicted_cached_tokens
     assert (await gateway.chat(LONG, **fields)).status == 200
@@ -121,7 +194,10 @@ async def test_what_one_adapter_has_cached_is_no_other_s() -> None:
         for name, known in (("base", False), ("gpt", True), ("sql", False), ("poem", False)):
             assert (await predicted(gateway, model=name) > 0) is known, name
             assert await predicted(gateway, model=name) > 0
-        # SGLang's field beside the model.
+        # However it is named.
+        assert await predicted(gateway, model="base:sql") > 0
+        assert await predicted(gateway, model="base", lora_path="sql") > 0
+        # SGLang's field beside the model, of what the worker does not list.
         assert await predicted(gateway, model="base", lora_path="poem2") == 0
         assert await predicted(gateway, model="base", lora_path="poem2") > 0
         assert await predicted(gateway, model="base", lora_path=["poem3", None]) == 0
@@ -151,29 +227,38 @@ class Served:
     names = frozenset(("base", "gpt", "sql", "other"))
     models = frozenset(("base", "other"))
 
+    def having(self, model: str, adapters: Collection[str]) -> Collection[str]:
+        return ["w"] if model in ("base", "gpt") and {*adapters} == {"sql"} else []
+
 
 @pytest.mark.parametrize(
     ("name", "models", "meant"),
     [
-        pytest.param("sql", {"sql"}, "sql", id="an-adapter-of-its-own"),
-        pytest.param("base:sql", {"sql"}, "sql", id="beside-its-model"),
+        pytest.param("sql", {"sql"}, ("sql", None), id="an-adapter-of-its-own"),
+        pytest.param("base:sql", {"base", "sql"}, ("base", "sql"), id="beside-its-model"),
+        pytest.param("gpt:sql", None, ("gpt", "sql"), id="beside-an-alias"),
+        pytest.param("other:sql", None, UnknownModel, id="beside-another-model"),
+        pytest.param("base:sql", {"sql"}, UnknownModel, id="only-the-adapter-is-open"),
+        pytest.param("guess:sql", {"sql"}, UnknownModel, id="no-model-is-told-from-a-closed-one"),
         pytest.param("base", {"sql"}, UnknownModel, id="its-model-is-not-open"),
         pytest.param("base:sql", {"base"}, UnknownModel, id="only-its-model-is-open"),
         pytest.param("base:other", None, UnknownModel, id="another-model-is-no-adapter"),
-        pytest.param(None, {"base", "sql"}, "base", id="nameless-is-the-model"),
+        pytest.param(None, {"base", "sql"}, ("base", None), id="nameless-is-the-model"),
         pytest.param(None, {"sql"}, RequestError, id="nameless-is-never-the-adapter"),
         pytest.param(None, None, RequestError, id="nameless-of-two-models"),
     ],
 )
 def test_which_name_is_meant(
-    name: str | None, models: set[str] | None, meant: str | type[Exception]
+    name: str | None,
+    models: set[str] | None,
+    meant: tuple[str, str | None] | type[Exception],
 ) -> None:
     caller = Caller(models=None if models is None else frozenset(models))
-    if isinstance(meant, str):
-        assert asked_model(name, caller, Served, int) == meant
+    if isinstance(meant, tuple):
+        assert asked_model(name, caller, Served(), int) == meant
         return
     with pytest.raises(meant):
-        asked_model(name, caller, Served, int)
+        asked_model(name, caller, Served(), int)
 
 
 async def test_a_key_opens_no_adapter_that_it_does_not_name(tmp_path: Path) -> None:
@@ -189,6 +274,8 @@ async def test_a_key_opens_no_adapter_that_it_does_not_name(tmp_path: Path) -> N
         for fields, status in (
             ({"model": "sql"}, 200),
             ({"model": "poem"}, 404),
+            ({"model": "base:sql"}, 200),
+            ({"model": "base:poem"}, 404),
             ({"model": "base", "lora_path": "sql"}, 200),
             ({"model": "base", "lora_path": "poem"}, 404),
             ({"model": "base", "lora_path": [None, "poem"]}, 404),
