@@ -21,6 +21,7 @@ from radixgate.gateway.choice.retries import RetryRule
 from radixgate.gateway.choice.retry_budget import ALWAYS, RetryBudget
 from radixgate.gateway.choice.spared import Spared
 from radixgate.gateway.choice.worker_choice import WorkerChoice
+from radixgate.gateway.entry.closed_door import ClosedDoor
 from radixgate.gateway.entry.gatekeeper import Limits, generator_of
 from radixgate.gateway.entry.generator import Generator
 from radixgate.gateway.entry.key_ring import KeyRing
@@ -135,6 +136,11 @@ class DataPath:
         """Of new requests; another one after `apply`."""
         assert self._generator is not None, "no workers were given"
         return self._generator
+
+    def closed_door(self) -> ClosedDoor:
+        """Who answers when nothing is begun any more."""
+        assert self._core is not None
+        return ClosedDoor(self._forwarder(self._core), self._core)
 
     def serve(self, workers: ServedWorkers, rules: Rules) -> None:
         """Answer with these workers, by these rules."""

@@ -10,7 +10,6 @@ from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.gateway.asking.foreign_request import HOT_PATHS
 from radixgate.gateway.data_path import DataPath
-from radixgate.gateway.entry.closed_door import ClosedDoor
 from radixgate.gateway.entry.connections import Front
 from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.heads.request_head import HeadCache
@@ -104,7 +103,7 @@ class Door:
         self.front.announce()
         await asyncio.sleep(accept_s)
         self._closed = True
-        self.front.drain(ClosedDoor(self._path.metrics, self._path.own_headers))
+        self.front.drain(self._path.closed_door())
         await self._quiet(grace_s)
         if self._server is not None:
             self._server.close()

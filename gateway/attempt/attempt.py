@@ -111,6 +111,15 @@ class Downstream(Protocol):
         ...
 
 
+class Client(Downstream, Protocol):
+    """The front door's side of a request, or who listens before it."""
+
+    @property
+    def head_written(self) -> bool:
+        """Some of the answer is on its way, or may be: no other head can stand before it."""
+        ...
+
+
 class Attempt(Protocol):
     """A started attempt, as its owner steers it. All may come at any time, also twice."""
 

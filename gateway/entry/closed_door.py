@@ -1,26 +1,24 @@
 """Who answers generations that come when the gateway is about to end: another one may do."""
 
 from radixgate.errors import NoWorkerAvailable
-from radixgate.gateway.attempt.attempt import Attempt, Downstream
-from radixgate.gateway.entry.gatekeeper import REFUSED
-from radixgate.gateway.heads import http_answer
-from radixgate.gateway.heads.own_headers import OwnHeaders
+from radixgate.gateway.attempt.attempt import Attempt, Client
+from radixgate.gateway.entry.gatekeeper import STRANGER
+from radixgate.gateway.exchange.core import Core
+from radixgate.gateway.exchange.forwarder import Forwarder
+from radixgate.gateway.exchange.unbegun import REFUSED, refuse
 from radixgate.gateway.heads.request_head import RequestHead
-from radixgate.gateway.observe.metrics import FinalOutcome, GatewayMetrics
+from radixgate.gateway.observe.metrics import FinalOutcome
 
 
 class ClosedDoor:
-    """A `Generator` that begins nothing, and counts what it refuses."""
+    """A `Generator` that begins nothing; nobody is asked who they are."""
 
-    def __init__(self, metrics: GatewayMetrics, own_headers: OwnHeaders) -> None:
-        self._metrics = metrics
-        self._own_headers = own_headers
+    def __init__(self, forwarder: Forwarder, core: Core) -> None:
+        self._forwarder = forwarder
+        self._core = core
 
-    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
-        self._metrics.turned_away(FinalOutcome.REJECTED)
+    def generate(self, head: RequestHead, body: bytes, client: Client) -> Attempt:
         error = NoWorkerAvailable("this gateway is about to end and begins nothing new")
-        status, headers, answer = http_answer.error_answer(error)
-        downstream.on_head(status, headers + self._own_headers.of(head.request_id))
-        downstream.on_body(answer)
-        downstream.on_end(None)
+        told = self._forwarder.turned_away(head, client, STRANGER, FinalOutcome.REJECTED)
+        refuse(self._core, head, error, told)
         return REFUSED

@@ -1,12 +1,12 @@
 """Between the front door and the core: who asks, and may it ask now?"""
 
-import logging
 from dataclasses import dataclass
+from functools import partial
 
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError, TooManyRequests
 from radixgate.gateway.asking.large_bodies import priority_of
-from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream
+from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Client
 from radixgate.gateway.attempt.caller import Caller
 from radixgate.gateway.entry.generator import Generator
 from radixgate.gateway.entry.key_ring import KeyRing
@@ -16,13 +16,10 @@ from radixgate.gateway.entry.waiting_line import WaitingLine
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.forwarder import Forwarder
-from radixgate.gateway.exchange.unbegun import end_unbegun
-from radixgate.gateway.heads import http_answer
+from radixgate.gateway.exchange.unbegun import REFUSED, end_unbegun, refuse
 from radixgate.gateway.heads.request_head import RequestHead
 from radixgate.gateway.observe.metrics import FinalOutcome
 from radixgate.gateway.settings.limits_config import LimitsConfig
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +59,7 @@ def generator_of(forwarder: Forwarder, core: Core, keys: KeyRing, limits: Limits
     return forwarder
 
 
-class Refusal:
-    """An `Attempt` that has ended already."""
-
-    def pause(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def delivered(self) -> AnswerCounts | None:
-        return None
-
-    def cancel(self) -> None: ...
-
-
-REFUSED = Refusal()
-_STRANGER = Admission(Caller())
+STRANGER = Admission(Caller())
 
 
 class Gatekeeper:
@@ -96,12 +79,14 @@ class Gatekeeper:
             line = limits.line
             core.metrics.read_waiting = lambda: line.waiting
 
-    def generate(self, head: RequestHead, body: bytes, downstream: Downstream) -> Attempt:
+    def generate(self, head: RequestHead, body: bytes, client: Client) -> Attempt:
         try:
             caller = self._keys.caller(head.authorization)
         except RadixgateError as error:
-            told = self._forwarder.told(head, downstream, _STRANGER)
-            self._refuse(head, error, told, FinalOutcome.CLIENT_ERROR)
+            wrong = FinalOutcome.CLIENT_ERROR
+            refuse(
+                self._core, head, error, self._forwarder.turned_away(head, client, STRANGER, wrong)
+            )
             return REFUSED
         line, charged = self._line, 0.0
         arrived_at = self._core.clock.now()
@@ -115,13 +100,12 @@ class Gatekeeper:
         except TooManyRequests as error:
             if line is not None and placed:
                 line.leave()
-            told = self._forwarder.told(head, downstream, Admission(caller))
-            self._refuse(head, error, told, FinalOutcome.REJECTED)
+            self._refuse(head, error, client, Admission(caller))
             return REFUSED
         admission = Admission(caller, arrived_at, self, charged)
         if line is None or placed:
-            return self._begun(head, body, downstream, admission)
-        passage = Passage(self, head, body, downstream, admission)
+            return self._forwarder.generate(head, body, client, admission)
+        passage = Passage(self, head, body, client, admission)
         passage.priority = _priority(passage)
         core = self._core
         passage.wait(line, core.deadlines, core.held, arrived_at + self._queue_timeout_s)
@@ -136,46 +120,26 @@ class Gatekeeper:
     # ------------------------------------------------------------ from a passage
 
     def begin(self, passage: Passage) -> Attempt:
-        return self._begun(passage.head, passage.body, passage.client, passage.admission)
+        head, client = passage.head, passage.client
+        return self._forwarder.generate(head, passage.body, client, passage.admission)
 
     def turn_away(self, passage: Passage, error: RadixgateError | None) -> None:
         head, client, admission = passage.head, passage.client, passage.admission
         if error is None:
-            self._core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
             self._forwarder.left(head, client, admission)
         else:
-            told = self._forwarder.told(head, client, admission)
-            self._refuse(head, error, told, FinalOutcome.REJECTED)
+            self._refuse(head, error, client, admission)
 
     def abort(self, passage: Passage) -> None:
-        told = self._forwarder.told(passage.head, passage.client, passage.admission)
-        end_unbegun(self._core, passage.head, passage.body, told)
-
-    def _begun(
-        self, head: RequestHead, body: bytes, downstream: Downstream, admission: Admission
-    ) -> Attempt:
-        """Raises nothing: a fault of ours keeps no place, nor others from getting theirs."""
-        try:
-            return self._forwarder.generate(head, body, downstream, admission)
-        except Exception:
-            _log.exception("a request could not be begun")
-        self.left(admission, None)
-        error = RadixgateError("internal error; the log has the details")
-        self._refuse(head, error, downstream, FinalOutcome.UPSTREAM_ERROR)
-        return REFUSED
+        head, client, admission = passage.head, passage.client, passage.admission
+        counted = partial(self._forwarder.turned_away, head, client, admission)
+        end_unbegun(self._core, head, passage.body, counted)
 
     def _refuse(
-        self,
-        head: RequestHead,
-        error: RadixgateError,
-        downstream: Downstream,
-        outcome: FinalOutcome,
+        self, head: RequestHead, error: RadixgateError, client: Client, admission: Admission
     ) -> None:
-        self._core.metrics.turned_away(outcome)
-        status, headers, body = http_answer.error_answer(error)
-        downstream.on_head(status, headers + self._core.own_headers.of(head.request_id))
-        downstream.on_body(body)
-        downstream.on_end(None)
+        told = self._forwarder.turned_away(head, client, admission, FinalOutcome.REJECTED)
+        refuse(self._core, head, error, told)
 
 
 def _priority(passage: Passage) -> int:

@@ -36,6 +36,7 @@ class FrontConnection(asyncio.Protocol):
         self._request: RequestHead | None = None  # being answered
         self._attempt: Attempt | None = None
         self._head: tuple[int, Headers] | None = None  # of the answer, not yet written
+        self.head_written = False  # or is about to be
         self._chunked, self._keep_alive = False, True
         self._paused = False  # the client does not read as fast as we write
         self._closing = False  # lost, handed over, or about to close: nothing more is read
@@ -187,7 +188,9 @@ class FrontConnection(asyncio.Protocol):
     def _render_head(self, status: int, headers: Headers) -> bytes:
         self._head = None
         more = b"" if http_answer.is_framed(status, headers) else self._framing()
-        return http_answer.answer_head(status, headers, more + self._connection_line())
+        head = http_answer.answer_head(status, headers, more + self._connection_line())
+        self.head_written = True
+        return head
 
     def _framing(self) -> bytes:
         """Of a body whose end does not show from its head. HTTP/1.0 knows no chunks: there the end
@@ -205,7 +208,7 @@ class FrontConnection(asyncio.Protocol):
 
     def _answered(self) -> None:
         self._request = self._attempt = None
-        self._chunked = False
+        self._chunked = self.head_written = False
         if not self._keep_alive or self._reader.broken:
             self._close()
             return

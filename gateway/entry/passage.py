@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError
-from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.attempt.attempt import Attempt, Client
 from radixgate.gateway.attempt.stand_in import StandIn
 from radixgate.gateway.entry.waiting_line import WaitingLine
 from radixgate.gateway.exchange.admission import Admission
@@ -46,7 +46,7 @@ class Passage(StandIn):
     )
 
     def __init__(
-        self, desk: Desk, head: RequestHead, body: bytes, client: Downstream, admission: Admission
+        self, desk: Desk, head: RequestHead, body: bytes, client: Client, admission: Admission
     ) -> None:
         super().__init__()
         self.deadline = NEVER

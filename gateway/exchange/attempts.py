@@ -8,15 +8,14 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 
 import asyncio
 from abc import abstractmethod
-from functools import partial
+from collections.abc import Callable
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
 from radixgate.gateway.asking.question import Question
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
-from radixgate.gateway.attempt.attempt import AnswerCounts, FrontRequest, Headers, WholeHead
-from radixgate.gateway.attempt.lane import ChunkLane
+from radixgate.gateway.attempt.attempt import AnswerCounts, FrontRequest, WholeHead
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.fault_net import FaultNet
@@ -27,7 +26,7 @@ _OK, _FAILED = Outcome.OK, Outcome.FAILED
 
 
 class Attempts(FaultNet):
-    """The `Downstream` of each attempt. What its end means to the request, its owner knows."""
+    """What each attempt brings. What its end means to the request, its owner knows."""
 
     __slots__ = (
         "_core",
@@ -64,11 +63,6 @@ class Attempts(FaultNet):
         """It ends by order."""
         ...
 
-    @abstractmethod
-    def abort(self) -> None:
-        """By order, while no worker has it."""
-        ...
-
     # ------------------------------------------------------------ from the front door
 
     def pause(self) -> None:
@@ -82,41 +76,23 @@ class Attempts(FaultNet):
 
     # ------------------------------------------------------------ from the worker
 
-    def on_head(self, status: int, headers: Headers) -> None:
-        try:
-            self._answer.hold(status, headers)
-        except Exception:
-            self._fail_inside()
-
-    def on_body(self, data: bytes) -> None:
-        try:
-            now = self._core.clock.now()
-            self._silent_s = self._core.patience.idle_s
-            self.deadline = NEVER if self._paused else now + self._silent_s
-            if self._answer.add(data, now) and self._lease is not None:
-                self._lease.first_output()
-        except Exception:
-            self._fail_inside()
-
-    def lane(self) -> ChunkLane | None:
-        return self._answer.lane()
-
-    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+    def _then(self, step: Callable[[], None]) -> None:
         self.deadline = NEVER
-        self._core.turn.then(partial(self._hand_on, head, body, counts))
+        self._core.turn.then(step)
 
-    def _hand_on(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
-        """A good answer that came whole."""
-        if self._answer.ended:
-            return  # the client has left in the same turn
-        try:
-            if self._lease is not None:
-                self._lease.first_output()
-            self._end_attempt(_OK, counts)
-            self._over(counts)
-            self._answer.end_at_once(head, body, counts)
-        except Exception:
-            self._fail_inside()
+    def _brought(self, data: bytes) -> None:
+        now = self._core.clock.now()
+        self._silent_s = self._core.patience.idle_s
+        self.deadline = NEVER if self._paused else now + self._silent_s
+        if self._answer.add(data, now) and self._lease is not None:
+            self._lease.first_output()
+
+    def _came_whole(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
+        if self._lease is not None:
+            self._lease.first_output()
+        self._end_attempt(_OK, counts)
+        self._over(counts)
+        self._answer.end_at_once(head, body, counts)
 
     def _ended(self, counts: AnswerCounts | None) -> None:
         held, lease = self._answer.held, self._lease
@@ -172,8 +148,6 @@ class Attempts(FaultNet):
         core, question, request, answer = self._core, self._question, self._request, self._answer
         assert question is not None
         assert request is not None
-        if answer.ended:
-            return  # the client has left in the same turn
         if self._waiting is not None:
             self._waiting = None
             core.held.leave(self)
@@ -187,22 +161,16 @@ class Attempts(FaultNet):
             answer.lease, answer.asked_at = lease, self._be_patient(core.patience.first_byte_s)
         except RadixgateError as error:
             self._no_worker(error)
-        except Exception:
-            self._fail_inside()
         else:
-            core.turn.then(self._start)
+            core.turn.then(self.start)
 
     def _start(self) -> None:
         lease, request = self._lease, self._request
         if lease is None or lease is self._started:
-            return  # the client has left in the same turn, or another attempt has begun since
+            return  # another attempt has begun since
         assert request is not None
         self._started = lease
-        try:
-            self._attempt = self._core.clients[lease.worker.id].start(request, self, lease.number)
-        except Exception:
-            self._fail_inside()
-            return
+        self._attempt = self._core.clients[lease.worker.id].start(request, self, lease.number)
         if self._paused:
             self.pause()
 
@@ -220,7 +188,7 @@ class Attempts(FaultNet):
         if wait_s is None:
             return False
         # Leased and begun in one turn: in between, the worker could be removed.
-        then, dispatch = core.turn.then, self._dispatch
+        then, dispatch = core.turn.then, self.dispatch
         self._wait(asyncio.get_running_loop().call_later(wait_s, then, dispatch))
         return True
 
@@ -259,11 +227,8 @@ class Attempts(FaultNet):
     def _no_worker(self, error: RadixgateError) -> None:
         """Nobody is left to ask: what the last attempt brought is the answer."""
         progress = self._progress
-        try:
-            if self._answer.held is None or (progress is not None and progress.begun):
-                self._fail(self._failure or error)
-                return
-            self._over(None)
-            self._answer.end(None)
-        except Exception:
-            self._fail_inside()
+        if self._answer.held is None or (progress is not None and progress.begun):
+            self._fail(self._failure or error)
+            return
+        self._over(None)
+        self._answer.end(None)

@@ -5,9 +5,10 @@ import math
 from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.fleet.fleet import Lease
 from radixgate.gateway.attempt.aborted_answer import Ending
-from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, Headers, WholeHead
+from radixgate.gateway.attempt.attempt import AnswerCounts, Client, Headers, WholeHead
 from radixgate.gateway.attempt.first_token import FirstToken
 from radixgate.gateway.attempt.lane import ChunkLane
+from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.held_answer import HeldAnswer
 from radixgate.gateway.heads import http_answer
@@ -40,20 +41,19 @@ class ClientAnswer:
         "started_at",
     )
 
-    def __init__(
-        self, core: Core, client: Downstream, request_id: str, *, tells_worker: bool
-    ) -> None:
-        """`tells_worker`: who asks may know where its request went."""
+    def __init__(self, core: Core, client: Client, request_id: str, admission: Admission) -> None:
+        """It is in flight from here on: who has made it also ends it."""
         self.held: HeldAnswer | None = None  # of the attempt under way, or of the last one
         self.sent = False  # the client has seen part of it: nothing can be repeated
         self.ended = False
         self.request_id = request_id
-        self.started_at = 0.0  # what is timed begins there
+        arrived_at = admission.arrived_at
+        self.started_at = core.clock.now() if arrived_at is None else arrived_at  # of all times
         self.lease: Lease | None = None  # of the worker that was asked last
         self.asked_at = 0.0  # and when it was
         self._core = core
         self._client = client
-        self._tells_worker = tells_worker
+        self._tells_worker = admission.caller.admin  # who asks may know where its request went
         self._lane: ChunkLane | None = None  # nobody has asked for it
         core.metrics.in_flight += 1
 
@@ -105,11 +105,14 @@ class ClientAnswer:
 
     def end_at_once(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
         """A good answer that came whole goes out."""
-        self.ended, core = True, self._core
-        metrics, now = core.metrics, core.clock.now()
+        core = self._core
+        now = core.clock.now()
         if head.streams:
             self._time_first_token(now)
-        metrics.answered_whole(counts, now - self.started_at)
+        self.ended = True
+        core.metrics.answered_whole(counts, now - self.started_at)
+        if core.on_counted is not None:
+            core.on_counted(_OK)
         self._client.on_answer(head, self._own_lines(), body, counts)
 
     def end(self, counts: AnswerCounts | None) -> None:
@@ -142,8 +145,14 @@ class ClientAnswer:
         else:
             self._fail(error)
 
+    @property
+    def torn(self) -> bool:
+        """A fault has struck while it went out: nobody knows how far it came, only a cut is
+        honest. Whether its head is on its way, only who writes it can tell."""
+        return self.ended or (self._client.head_written and not self.sent)
+
     def cut(self, error: RadixgateError) -> None:
-        """A fault of ours struck its end: the client is to see that it is not whole."""
+        """The client is to see that it is not whole."""
         if not self.ended:
             self._count(FinalOutcome.UPSTREAM_ERROR)
         self._client.on_failure(error)
@@ -174,8 +183,11 @@ class ClientAnswer:
         self._count(FinalOutcome.CLIENT_DISCONNECT)
 
     def _count(self, outcome: FinalOutcome) -> None:
+        core = self._core
         self.ended = True
-        self._core.metrics.ended(outcome, self._core.clock.now() - self.started_at)
+        core.metrics.ended(outcome, core.clock.now() - self.started_at)
+        if core.on_counted is not None:
+            core.on_counted(outcome)
 
     def _time_piece(self, held: HeldAnswer, data: bytes, now: float) -> bool:
         """A whole answer has no first token to be timed, only a first piece."""

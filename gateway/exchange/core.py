@@ -15,7 +15,7 @@ from radixgate.gateway.exchange.held_requests import HeldRequests
 from radixgate.gateway.heads.own_headers import OwnHeaders
 from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
-from radixgate.gateway.observe.metrics import GatewayMetrics
+from radixgate.gateway.observe.metrics import FinalOutcome, GatewayMetrics
 from radixgate.gateway.settings.gateway_config import GatewayConfig
 
 
@@ -51,4 +51,11 @@ class Core:
     held: HeldRequests
     stored: StoredResponses
     own_headers: OwnHeaders  # of what is answered without a worker
+    on_counted: Callable[[FinalOutcome], None] | None = None  # how it ended; None: nobody is told
     passes_authorization: bool = True  # the gateway has no keys: what a client sends is a worker's
+
+    def turned_away(self, outcome: FinalOutcome) -> None:
+        """Count a request that was never in flight."""
+        self.metrics.turned_away(outcome)
+        if self.on_counted is not None:
+            self.on_counted(outcome)

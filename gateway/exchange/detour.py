@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.attempt.attempt import Attempt, Client
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.heads.request_head import RequestHead
@@ -16,7 +16,7 @@ class Diversion(Protocol):
         core: Core,
         head: RequestHead,
         body: bytes,
-        downstream: Downstream,
+        client: Client,
         admission: Admission,
     ) -> Attempt:
         """As `Forwarder.generate`; `core` is what the forwarder would go by."""

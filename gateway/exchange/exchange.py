@@ -10,6 +10,8 @@ from radixgate.gateway.attempt.aborted_answer import aborted_answer
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.exchange.admission import OPEN, Admission
 from radixgate.gateway.exchange.attempts import Attempts
+from radixgate.gateway.exchange.client_answer import ClientAnswer
+from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.to_workers import to_workers
 from radixgate.gateway.heads.request_head import RequestHead
 
@@ -19,73 +21,63 @@ class Exchange(Attempts):
 
     __slots__ = ("_admission", "_head")
 
-    def begin(self, head: RequestHead, body: bytes, admission: Admission) -> None:
-        """Once. Callbacks may come before it returns."""
-        core, arrived_at = self._core, admission.arrived_at
+    def __init__(
+        self,
+        core: Core,
+        answer: ClientAnswer,
+        head: RequestHead,
+        body: bytes,
+        admission: Admission,
+    ) -> None:
+        Attempts.__init__(self, core, answer)
         self._head, self.body, self._admission = head, body, admission
-        self._answer.started_at = core.clock.now() if arrived_at is None else arrived_at
-        core.deadlines.watch(self)
-        core.turn.then(self._read)
+
+    def begin(self) -> None:
+        """Once. Callbacks may come before it returns. Whatever it raises is for `fail_inside`."""
+        self._core.deadlines.watch(self)
+        self._core.turn.then(self.read)
 
     # ------------------------------------------------------------ from the front door
 
-    def cancel(self) -> None:
-        """The client has left."""
-        if self._answer.ended:
-            return
-        try:
-            self._wait_no_more()
-            self._end_attempt(Outcome.ABORTED)
-            if self._attempt is not None:
-                self._attempt.cancel()
-            self._over(None)
-            self._answer.leave()
-        except Exception:
-            self._fail_inside()
+    def _left(self) -> None:
+        self._wait_no_more()
+        self._end_attempt(Outcome.ABORTED)
+        if self._attempt is not None:
+            self._attempt.cancel()
+        self._over(None)
+        self._answer.leave()
 
-    def abort(self) -> None:
-        """By order, while no worker has it."""
-        try:
-            self._wait_no_more()
-            self._end_aborted()
-        except Exception:
-            self._fail_inside()
+    def _aborted(self) -> None:
+        self._wait_no_more()
+        self._end_aborted()
 
     # ------------------------------------------------------------ the question
 
     def _read(self) -> None:
-        if self._answer.ended:
-            return  # the client has left in the same turn
+        caller = self._admission.caller
         try:
-            question = self._core.asking.read(self._head.path, self.body, self._admission.caller)
+            question = self._core.asking.read(self._head.path, self.body, caller)
             if question is None:
-                self._wait(asyncio.get_running_loop().create_task(self._read_own()))
+                self._wait(asyncio.get_running_loop().create_task(self.read_own()))
             else:
-                caller = self._admission.caller
                 self._ask(question, salted_body(self.body, caller) if caller.salted else self.body)
         except RadixgateError as error:
             self._fail(error)
-        except Exception:
-            self._fail_inside()
 
     async def _read_own(self) -> None:
-        caller = self._admission.caller
+        caller, asking = self._admission.caller, self._core.asking
         try:
-            asking = self._core.asking
             question = await asking.read_own(self._head.path, self.body, caller)
             body = await asking.salted(self.body, caller) if caller.salted else self.body
+            self._ask(question, body)
         except RadixgateError as error:
             self._fail(error)
-        except Exception:
-            self._fail_inside()
-        else:
-            self._ask(question, body)
 
     def _ask(self, question: Question, body: bytes) -> None:
         """`body`: as workers are to see it."""
         self._question = question
         self._request = to_workers(self._head, body, question, self._answer.request_id, self._core)
-        self._core.turn.then(self._dispatch)
+        self._core.turn.then(self.dispatch)
 
     # ------------------------------------------------------------ the end
 

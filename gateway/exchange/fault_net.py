@@ -1,4 +1,8 @@
-"""What a fault of ours does to a request: its client gets one error, and nothing of it is kept."""
+"""What a fault of ours does to a request: its client gets one error, and nothing of it is kept.
+
+All that others call of a request stands here, and nets stand nowhere else: who calls has other
+requests to serve, so none of it raises, and none of it does anything once the request is over.
+"""
 
 import logging
 from abc import ABC, abstractmethod
@@ -7,7 +11,8 @@ from functools import partial
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Outcome
-from radixgate.gateway.attempt.attempt import AnswerCounts
+from radixgate.gateway.attempt.attempt import AnswerCounts, Headers, WholeHead
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.attempt.stand_in import StandIn
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 
@@ -15,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class FaultNet(StandIn, ABC):
-    """Callbacks of an attempt that raise nothing: who calls has other requests to serve."""
+    """An `Attempt` to the front door, a `Downstream` of attempts, a `Holder` and a `Watched`."""
 
     __slots__ = ("_answer",)
 
@@ -23,27 +28,153 @@ class FaultNet(StandIn, ABC):
         StandIn.__init__(self)
         self._answer = answer
 
-    # ------------------------------------------------------------ caught here
+    # ------------------------------------------------------------ from the worker
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        answer = self._answer
+        if answer.ended:
+            return
+        try:
+            answer.hold(status, headers)
+        except Exception:
+            self.fail_inside()
+
+    def on_body(self, data: bytes) -> None:
+        if self._answer.ended:
+            return
+        try:
+            self._brought(data)
+        except Exception:
+            self.fail_inside()
+
+    def lane(self) -> ChunkLane | None:
+        if self._answer.ended:
+            return None
+        try:
+            return self._answer.lane()
+        except Exception:
+            self.fail_inside()
+            return None
+
+    def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
+        if self._answer.ended:
+            return
+        try:
+            self._then(partial(self._hand_on, head, body, counts))
+        except Exception:
+            self.fail_inside()
+
+    def _hand_on(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
+        if self._answer.ended:
+            return  # the client has left in the same turn
+        try:
+            self._came_whole(head, body, counts)
+        except Exception:
+            self.fail_inside()
 
     def on_end(self, counts: AnswerCounts | None) -> None:
+        if self._answer.ended:
+            return
         try:
             self._ended(counts)
         except Exception:
-            self._fail_inside()
+            self.fail_inside()
 
     def on_failure(self, error: RadixgateError) -> None:
+        if self._answer.ended:
+            return
         try:
             self._failed(error)
         except Exception:
-            self._fail_inside()
+            self.fail_inside()
+
+    # ------------------------------------------------------------ from the turn and the clock
+
+    def read(self) -> None:
+        """Find out what it asks for."""
+        if self._answer.ended:
+            return  # the client has left in the same turn
+        try:
+            self._read()
+        except Exception:
+            self.fail_inside()
+
+    async def read_own(self) -> None:
+        """The same, where that takes its time."""
+        try:
+            await self._read_own()
+        except Exception:
+            self.fail_inside()
+
+    def dispatch(self) -> None:
+        """Choose a worker for it."""
+        if self._answer.ended:
+            return  # the client has left in the same turn
+        try:
+            self._dispatch()
+        except Exception:
+            self.fail_inside()
+
+    def start(self) -> None:
+        """Begin the attempt that it has a lease for."""
+        if self._answer.ended:
+            return  # the client has left in the same turn
+        try:
+            self._start()
+        except Exception:
+            self.fail_inside()
 
     def on_deadline(self) -> None:
+        if self._answer.ended:
+            return
         try:
             self._late()
         except Exception:
-            self._fail_inside()
+            self.fail_inside()
+
+    # ------------------------------------------------------------ from the front door, and orders
+
+    def pause(self) -> None:
+        try:
+            super().pause()
+        except Exception:
+            self.fail_inside()
+
+    def resume(self) -> None:
+        try:
+            super().resume()
+        except Exception:
+            self.fail_inside()
+
+    def cancel(self) -> None:
+        if self._answer.ended:
+            return
+        try:
+            self._left()
+        except Exception:
+            self.fail_inside()
+
+    def abort(self) -> None:
+        """By order, while no worker has it."""
+        if self._answer.ended:
+            return
+        try:
+            self._aborted()
+        except Exception:
+            self.fail_inside()
 
     # ------------------------------------------------------------ to the owner
+
+    @abstractmethod
+    def _then(self, step: Callable[[], None]) -> None:
+        """Nothing more is to come: take this step in the next row of the turn."""
+        ...
+
+    @abstractmethod
+    def _brought(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def _came_whole(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None: ...
 
     @abstractmethod
     def _ended(self, counts: AnswerCounts | None) -> None: ...
@@ -52,7 +183,25 @@ class FaultNet(StandIn, ABC):
     def _failed(self, error: RadixgateError) -> None: ...
 
     @abstractmethod
+    def _read(self) -> None: ...
+
+    @abstractmethod
+    async def _read_own(self) -> None: ...
+
+    @abstractmethod
+    def _dispatch(self) -> None: ...
+
+    @abstractmethod
+    def _start(self) -> None: ...
+
+    @abstractmethod
     def _late(self) -> None: ...
+
+    @abstractmethod
+    def _left(self) -> None: ...
+
+    @abstractmethod
+    def _aborted(self) -> None: ...
 
     @abstractmethod
     def _end_attempt(self, outcome: Outcome) -> None:
@@ -71,21 +220,21 @@ class FaultNet(StandIn, ABC):
 
     # ------------------------------------------------------------ the net
 
-    def _fail_inside(self) -> None:
+    def fail_inside(self) -> None:
         """Called where a fault is caught. Raises nothing, whatever else fails."""
         _log.exception("a request failed")
         answer, error = self._answer, RadixgateError("internal error; the log has the details")
-        # Where its end has begun, nobody knows how far it came: only a cut is honest.
-        tell = answer.cut if answer.ended else self._fail
+        tell = answer.cut if answer.torn else self._fail
         if self._attempt is not None:
-            _tried(self._attempt.cancel)
-        _tried(partial(self._end_attempt, Outcome.REFUSED))
-        _tried(partial(self._over, None))
-        if not _tried(partial(tell, error)):
-            _tried(partial(answer.cut, error))
+            works(self._attempt.cancel)
+        works(partial(self._end_attempt, Outcome.REFUSED))
+        works(partial(self._over, None))
+        if not works(partial(tell, error)):
+            works(partial(answer.cut, error))
 
 
-def _tried(step: Callable[[], None]) -> bool:
+def works(step: Callable[[], None]) -> bool:
+    """One of several steps of an end: whatever becomes of it, the others are to be taken."""
     try:
         step()
     except Exception:

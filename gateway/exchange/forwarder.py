@@ -1,12 +1,14 @@
 """What stands behind the front door, and makes an exchange of each request."""
 
-from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.attempt.attempt import Attempt, Client
 from radixgate.gateway.exchange.admission import OPEN, Admission
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.detour import Detour
 from radixgate.gateway.exchange.exchange import Exchange
+from radixgate.gateway.exchange.unbegun import not_begun
 from radixgate.gateway.heads.request_head import RequestHead
+from radixgate.gateway.observe.metrics import FinalOutcome
 
 
 class Forwarder:
@@ -21,24 +23,33 @@ class Forwarder:
         self,
         head: RequestHead,
         body: bytes,
-        downstream: Downstream,
+        client: Client,
         admission: Admission = OPEN,
     ) -> Attempt:
-        """Begin to answer; callbacks may come before this returns."""
-        diversion = self._detour.by
-        if diversion is not None:
-            return diversion.generate(self._core, head, body, downstream, admission)
+        """Begin to answer; callbacks may come before this returns. Raises nothing."""
         core = self._core
-        request_id = head.request_id or core.request_ids.make()
-        tells_worker = admission.caller.admin
-        answer = ClientAnswer(core, downstream, request_id, tells_worker=tells_worker)
-        exchange = Exchange(core, answer)
-        exchange.begin(head, body, admission)
+        try:
+            diversion = self._detour.by
+            if diversion is not None:
+                return diversion.generate(core, head, body, client, admission)
+            request_id = head.request_id or core.request_ids.make()
+            answer = ClientAnswer(core, client, request_id, admission)
+        except Exception:
+            return not_begun(core, head, client, admission)
+        exchange = Exchange(core, answer, head, body, admission)
+        try:
+            exchange.begin()
+        except Exception:
+            exchange.fail_inside()
         return exchange
 
-    def told(self, head: RequestHead, client: Downstream, admission: Admission) -> Downstream:
-        """The client, for the answer to a request that is not begun here."""
+    def turned_away(
+        self, head: RequestHead, client: Client, admission: Admission, outcome: FinalOutcome
+    ) -> Client:
+        """Count a request that is not begun, and say who is to be given its answer."""
+        self._core.turned_away(outcome)
         return client
 
-    def left(self, head: RequestHead, client: Downstream, admission: Admission) -> None:
-        """The client of a request that was never begun has gone."""
+    def left(self, head: RequestHead, client: Client, admission: Admission) -> None:
+        """Count a request that was never begun and whose client has gone."""
+        self._core.turned_away(FinalOutcome.CLIENT_DISCONNECT)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from radixgate.clock import Clock
-from radixgate.gateway.attempt.attempt import Attempt, Downstream
+from radixgate.gateway.attempt.attempt import Attempt, Client
 from radixgate.gateway.choice.told_choice import ToldChoice
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
@@ -40,12 +40,12 @@ class Lookout:
         core: Core,
         head: RequestHead,
         body: bytes,
-        downstream: Downstream,
+        client: Client,
         admission: Admission,
     ) -> Attempt:
         if admission.arrived_at is None:
             admission = msgspec.structs.replace(admission, arrived_at=core.clock.now())
-        request = WatchedRequest(self, core, head, body, downstream, admission)
+        request = WatchedRequest(self, core, head, body, client, admission)
         if self.hold.take(request):
             core.held.enter(request)
         else:

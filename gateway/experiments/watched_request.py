@@ -6,13 +6,13 @@ import msgspec
 
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
-from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
+from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Client, Headers, WholeHead
 from radixgate.gateway.attempt.first_token import FirstToken
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.attempt.stand_in import StandIn
-from radixgate.gateway.exchange.admission import Admission
+from radixgate.gateway.exchange.admission import OPEN, Admission
 from radixgate.gateway.exchange.core import Core
-from radixgate.gateway.exchange.unbegun import end_unbegun
+from radixgate.gateway.exchange.unbegun import end_unbegun, not_begun
 from radixgate.gateway.heads import http_answer
 from radixgate.gateway.heads.hop_headers import find
 from radixgate.gateway.heads.request_head import RequestHead
@@ -98,7 +98,7 @@ class WatchedRequest(StandIn):
         core: Core,
         head: RequestHead,
         body: bytes,
-        client: Downstream,
+        client: Client,
         admission: Admission,
     ) -> None:
         super().__init__()
@@ -133,7 +133,11 @@ class WatchedRequest(StandIn):
         """Begin. Callbacks may come before this returns."""
         self.core.held.leave(self)
         self.held_s = waited_s
-        attempt = self._watcher.begin(self)
+        try:
+            attempt = self._watcher.begin(self)
+        except Exception:
+            not_begun(self.core, self.head, self, OPEN)  # what it gives back, its end does
+            return
         if self.over:
             return
         self._stand_for(attempt)
@@ -159,7 +163,7 @@ class WatchedRequest(StandIn):
         if self.over:
             return
         if self._attempt is None:
-            self.core.metrics.turned_away(FinalOutcome.CLIENT_DISCONNECT)
+            self.core.turned_away(FinalOutcome.CLIENT_DISCONNECT)
         else:
             self._attempt.cancel()
         self.left = True
@@ -169,9 +173,17 @@ class WatchedRequest(StandIn):
         """By order, while it waits for a switch."""
         self.left = True
         self._end()
-        end_unbegun(self.core, self.head, self.body, self._client)
+        end_unbegun(self.core, self.head, self.body, self._turned_away)
+
+    def _turned_away(self, outcome: FinalOutcome) -> Client:
+        self.core.turned_away(outcome)
+        return self._client
 
     # ------------------------------------------------------------ from the core
+
+    @property
+    def head_written(self) -> bool:
+        return self._client.head_written
 
     def on_head(self, status: int, headers: Headers) -> None:
         self.status = status

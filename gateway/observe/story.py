@@ -7,7 +7,7 @@ from typing import Protocol
 from radixgate.clock import Clock
 from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import Ask, Lease, Outcome
-from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream, Headers, WholeHead
+from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Client, Headers, WholeHead
 from radixgate.gateway.attempt.first_token import FirstToken
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.attempt.request_ids import HEADER
@@ -18,8 +18,6 @@ from radixgate.gateway.observe.metrics import FinalOutcome
 
 _EVENT_STREAM = b"text/event-stream"
 _log = logging.getLogger(__name__)
-# Refused because nobody could take it now.
-_REJECTED = (429, 503)
 
 
 class Span(Protocol):
@@ -60,6 +58,7 @@ class Story(StandIn):
         "_client",
         "_clock",
         "_first",
+        "_outcome",
         "_over",
         "_tellers",
         "arrived_at",
@@ -67,7 +66,6 @@ class Story(StandIn):
         "asked_at",
         "attempts",
         "began_at",
-        "caller_left",
         "counts",
         "ended_at",
         "first_token_at",
@@ -84,7 +82,7 @@ class Story(StandIn):
         tellers: Sequence[Teller],
         clock: Clock,
         head: RequestHead,
-        client: Downstream,
+        client: Client,
         arrived_at: float | None,
     ) -> None:
         """`arrived_at`: before it waited for a place; None: it did not wait."""
@@ -108,19 +106,13 @@ class Story(StandIn):
         self.status = 0  # 0: no answer began
         self.streams = False
         self.counts: AnswerCounts | None = None
-        self.caller_left = False
+        self._outcome: FinalOutcome | None = None  # None: it is not counted yet
 
     @property
     def outcome(self) -> FinalOutcome:
-        """As `radixgate_requests_total` counts it."""
-        if self.caller_left:
-            return FinalOutcome.CLIENT_DISCONNECT
-        last = self.attempts[-1].outcome if self.attempts else None
-        if 0 < self.status < 400:
-            return FinalOutcome.UPSTREAM_ERROR if last is Outcome.FAILED else FinalOutcome.OK
-        if not self.attempts and self.status in _REJECTED:
-            return FinalOutcome.REJECTED
-        return FinalOutcome.CLIENT_ERROR if 0 < self.status < 500 else FinalOutcome.UPSTREAM_ERROR
+        """As `radixgate_requests_total` has counted it; it is over."""
+        assert self._outcome is not None
+        return self._outcome
 
     def runs(self, attempt: Attempt) -> None:
         """It has been begun; callbacks may have come before this."""
@@ -150,10 +142,17 @@ class Story(StandIn):
         if self._attempt is not None:
             self.counts = self._attempt.delivered()
             self._attempt.cancel()
-        self.caller_left = True
         self._end()
 
     # ------------------------------------------------------------ from the core
+
+    def counted(self, outcome: FinalOutcome) -> None:
+        """Before the last that its client gets of it."""
+        self._outcome = outcome
+
+    @property
+    def head_written(self) -> bool:
+        return self._client.head_written
 
     def on_head(self, status: int, headers: Headers) -> None:
         self.status = status

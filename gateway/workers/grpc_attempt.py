@@ -114,6 +114,8 @@ class GrpcAttempt:
                 self._send_head(None)
             if data:
                 self.downstream.on_body(data)
+            if self._over:
+                return  # it could not be handed on
             running.untaken += len(item.token_ids)
             if running.untaken >= NOTED_TOKENS:
                 self.give_back(running)
@@ -174,7 +176,10 @@ class GrpcAttempt:
         rest = self._progress.renderer.end()
         if not self._progress.head_sent:
             self._send_head(len(rest))
-        self.downstream.on_body(rest)
+        if not self._over:
+            self.downstream.on_body(rest)
+        if self._over:
+            return  # it could not be handed on
         usage = self._progress.usage
         self.downstream.on_end(
             AnswerCounts(

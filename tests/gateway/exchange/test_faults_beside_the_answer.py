@@ -15,10 +15,10 @@ from own_faults import (
     streaming,
     told,
 )
+from radixgate.gateway.attempt.request_ids import RequestIds
 from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.exchange import Exchange
-from radixgate.gateway.exchange.forwarder import Forwarder
 from radixgate.gateway.loop.deadlines import NEVER, Deadlines
 from radixgate.gateway.observe.metrics import FinalOutcome
 from radixgate.gateway.observe.story import Story
@@ -145,10 +145,10 @@ async def test_requests_that_cannot_be_begun_keep_no_place(faults: Faults) -> No
         ScriptedWorker() as worker,
         small_gateway([worker], rules=one_at_a_time()) as gateway,
     ):
-        faults.strike(Forwarder, "generate")
+        faults.strike(RequestIds, "make")
         faults_in_line = await asyncio.gather(*(gateway.chat(str(n)) for n in range(4)))
         assert sorted(reply.status for reply in faults_in_line) == [200, 200, 200, 500]
-        faults.strike(Forwarder, "generate", call=2)
+        faults.strike(RequestIds, "make", call=2)
         in_line = await asyncio.gather(*(gateway.chat(str(n)) for n in range(4)))
         assert sorted(reply.status for reply in in_line) == [200, 200, 200, 500]
         assert sum(gateway.gateway.metrics.requests.values()) == 8

@@ -6,6 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from own_faults import Faults
+from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.settings.access_config import AccessConfig
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.observe_config import ObserveConfig
@@ -108,6 +112,38 @@ async def test_who_is_turned_away_at_the_gate_is_told_of_too() -> None:
         told = Counter(story.outcome for story in kept.stories)
         counted = small.gateway.metrics.requests
         assert told == {outcome: times for outcome, times in counted.items() if times}
+
+
+async def test_who_comes_when_the_gateway_ends_is_told_of_too() -> None:
+    kept = Kept()
+    async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        async with RawClient(small.port) as first:
+            first.writer.write(request(CHAT, chat_body(stream=True)))
+            await first.reader.readuntil(b'"a"')
+            door = small.gateway.door
+            assert door is not None
+            door.front.drain(small.gateway.headquarters.path.closed_door())
+            refused = await small.post(CHAT, chat_body(), "x-request-id: late")
+            assert refused.status == 503
+            assert [(one.status, one.outcome.value) for one in kept.stories] == [(503, "rejected")]
+            assert kept.stories[0].request_id == "late"
+        await until(lambda: len(kept.stories) == 2)
+        assert small.gateway.metrics.requests[kept.stories[0].outcome] == 1
+
+
+async def test_a_stream_that_a_fault_of_ours_broke_is_told_as_it_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = Kept()
+    async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
+        worker.script = lambda request: [*sse_head(), *events("a", "b", gap_s=0.005), *sse_end()]
+        Faults(monkeypatch).strike(ClientAnswer, "add", call=2)
+        await small.post(CHAT, chat_body(stream=True))
+        assert [(one.status, one.outcome.value) for one in kept.stories] == [
+            (200, "upstream_error")
+        ]
+        assert small.gateway.metrics.requests[kept.stories[0].outcome] == 1
 
 
 async def test_a_request_that_went_on_elsewhere_is_told_with_both() -> None:
