@@ -8,7 +8,6 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable
 
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
@@ -16,9 +15,11 @@ from radixgate.gateway.asking.question import Question
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.attempt.attempt import AnswerCounts, FrontRequest, WholeHead
+from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.fault_net import FaultNet
+from radixgate.gateway.heads.request_head import RequestHead
 from radixgate.gateway.loop.deadlines import NEVER
 
 # A member is looked up by a function call each time; these are met by every request.
@@ -29,8 +30,9 @@ class Attempts(FaultNet):
     """What each attempt brings. What its end means to the request, its owner knows."""
 
     __slots__ = (
-        "_core",
+        "_admission",
         "_failure",
+        "_head",
         "_lease",
         "_question",
         "_request",
@@ -39,14 +41,23 @@ class Attempts(FaultNet):
         "_tried",
         "_waiting",
         "body",
-        "deadline",
     )
 
-    def __init__(self, core: Core, answer: ClientAnswer) -> None:
-        FaultNet.__init__(self, answer)
+    def __init__(
+        self,
+        core: Core,
+        answer: ClientAnswer,
+        head: RequestHead,
+        body: bytes,
+        admission: Admission,
+    ) -> None:
+        super().__init__()
         self.deadline = NEVER
-        self.body = b""  # as it came
+        self.body = body  # as it came
+        self._answer = answer
         self._core = core
+        self._head = head
+        self._admission = admission
         self._question: Question | None = None
         self._request: FrontRequest | None = None
         self._waiting: asyncio.Task[None] | asyncio.TimerHandle | None = None  # held meanwhile
@@ -71,14 +82,11 @@ class Attempts(FaultNet):
 
     def resume(self) -> None:
         if self._lease is not None:
-            self._be_patient(self._core.patience.idle_s)
+            self._silent_s = self._core.patience.idle_s
+            self.deadline = self._core.clock.now() + self._silent_s
         super().resume()
 
     # ------------------------------------------------------------ from the worker
-
-    def _then(self, step: Callable[[], None]) -> None:
-        self.deadline = NEVER
-        self._core.turn.then(step)
 
     def _brought(self, data: bytes) -> None:
         now = self._core.clock.now()
@@ -158,7 +166,9 @@ class Attempts(FaultNet):
             if not begun:
                 answer.held = None
             core.metrics.dispatched(lease.choice.branch, lease.stake.predicted_cached_tokens)
-            answer.lease, answer.asked_at = lease, self._be_patient(core.patience.first_byte_s)
+            answer.lease, answer.asked_at = lease, core.clock.now()
+            self._silent_s = core.patience.first_byte_s
+            self.deadline = answer.asked_at + self._silent_s
         except RadixgateError as error:
             self._no_worker(error)
         else:
@@ -217,12 +227,6 @@ class Attempts(FaultNet):
         if outcome is _FAILED:
             self._tried.append(lease.worker.id)
             core.metrics.worker_failed(lease.worker.id)
-
-    def _be_patient(self, seconds: float) -> float:
-        """From now on; when that is."""
-        now = self._core.clock.now()
-        self._silent_s, self.deadline = seconds, now + seconds
-        return now
 
     def _no_worker(self, error: RadixgateError) -> None:
         """Nobody is left to ask: what the last attempt brought is the answer."""

@@ -8,29 +8,15 @@ from radixgate.gateway.asking.question import Question
 from radixgate.gateway.asking.salted_body import salted_body
 from radixgate.gateway.attempt.aborted_answer import aborted_answer
 from radixgate.gateway.attempt.attempt import AnswerCounts
-from radixgate.gateway.exchange.admission import OPEN, Admission
+from radixgate.gateway.exchange.admission import OPEN
 from radixgate.gateway.exchange.attempts import Attempts
-from radixgate.gateway.exchange.client_answer import ClientAnswer
-from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.to_workers import to_workers
-from radixgate.gateway.heads.request_head import RequestHead
 
 
 class Exchange(Attempts):
     """An `Attempt` to the front door."""
 
-    __slots__ = ("_admission", "_head")
-
-    def __init__(
-        self,
-        core: Core,
-        answer: ClientAnswer,
-        head: RequestHead,
-        body: bytes,
-        admission: Admission,
-    ) -> None:
-        Attempts.__init__(self, core, answer)
-        self._head, self.body, self._admission = head, body, admission
+    __slots__ = ()
 
     def begin(self) -> None:
         """Once. Callbacks may come before it returns. Whatever it raises is for `fail_inside`."""
@@ -83,8 +69,10 @@ class Exchange(Attempts):
 
     def _over(self, counts: AnswerCounts | None) -> None:
         self._core.deadlines.forget(self)
-        admission, self._admission = self._admission, OPEN
-        admission.over(counts, self)
+        admission = self._admission
+        if admission.gate is not None:
+            self._admission = OPEN  # whatever fails, its place is given back once
+            admission.over(counts, self)
 
     def _end_aborted(self) -> None:
         self._over(None)

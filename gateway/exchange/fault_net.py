@@ -15,6 +15,8 @@ from radixgate.gateway.attempt.attempt import AnswerCounts, Headers, WholeHead
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.attempt.stand_in import StandIn
 from radixgate.gateway.exchange.client_answer import ClientAnswer
+from radixgate.gateway.exchange.core import Core
+from radixgate.gateway.loop.deadlines import NEVER
 
 _log = logging.getLogger(__name__)
 
@@ -22,11 +24,12 @@ _log = logging.getLogger(__name__)
 class FaultNet(StandIn, ABC):
     """An `Attempt` to the front door, a `Downstream` of attempts, a `Holder` and a `Watched`."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_answer", "_core", "deadline")
 
-    def __init__(self, answer: ClientAnswer) -> None:
-        StandIn.__init__(self)
-        self._answer = answer
+    # Set by its owner: a call less for every request.
+    _answer: ClientAnswer
+    _core: Core
+    deadline: float
 
     # ------------------------------------------------------------ from the worker
 
@@ -60,7 +63,8 @@ class FaultNet(StandIn, ABC):
         if self._answer.ended:
             return
         try:
-            self._then(partial(self._hand_on, head, body, counts))
+            self.deadline = NEVER
+            self._core.turn.then(partial(self._hand_on, head, body, counts))
         except Exception:
             self.fail_inside()
 
@@ -164,11 +168,6 @@ class FaultNet(StandIn, ABC):
             self.fail_inside()
 
     # ------------------------------------------------------------ to the owner
-
-    @abstractmethod
-    def _then(self, step: Callable[[], None]) -> None:
-        """Nothing more is to come: take this step in the next row of the turn."""
-        ...
 
     @abstractmethod
     def _brought(self, data: bytes) -> None: ...
