@@ -1,5 +1,7 @@
 """A fault of ours while a request is begun: it is answered, counted once, and its place is free."""
 
+import asyncio
+
 import pytest
 
 from attached_gateway import attached_gateway
@@ -49,7 +51,8 @@ async def test_a_prompt_that_was_read_and_cannot_be_asked_for_is_an_error(
 ) -> None:
     async with attached_gateway() as (gateway, _):
         monkeypatch.setattr(exchange, "to_workers", lambda *given: 1 / 0)
-        reply = await gateway.chat()
+        async with asyncio.timeout(2):
+            reply = await gateway.chat()
         assert (reply.status, reply.json["error"]["message"]) == (500, INTERNAL)
         assert messages(caplog) == ["a request failed"]
         assert gateway.gateway.metrics.in_flight == 0
