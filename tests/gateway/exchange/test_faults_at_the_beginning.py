@@ -7,12 +7,16 @@ import pytest
 from attached_gateway import attached_gateway
 from fault_cases import Strike, struck_gateway
 from own_faults import INTERNAL, Faults, messages, one_at_a_time
+from radixgate.clock import SystemClock
 from radixgate.gateway.attempt.request_ids import RequestIds
 from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange import exchange
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.exchange import Exchange
+from radixgate.gateway.experiments.lookout import Lookout
 from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
+from scripted_worker import ScriptedWorker
+from small_gateway import small_gateway
 from until import until
 
 
@@ -56,6 +60,29 @@ async def test_a_prompt_that_was_read_and_cannot_be_asked_for_is_an_error(
         assert (reply.status, reply.json["error"]["message"]) == (500, INTERNAL)
         assert messages(caplog) == ["a request failed"]
         assert gateway.gateway.metrics.in_flight == 0
+
+
+async def test_who_waited_for_an_experiment_and_cannot_be_begun_is_answered(
+    faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=one_at_a_time()) as gateway,
+    ):
+        path = gateway.gateway.headquarters.path
+        later = asyncio.get_running_loop().call_soon
+        lookout = path.detour.by = Lookout(SystemClock(), later, lambda: None)
+        lookout.hold.close()
+        faults.strike(Lookout, "begin")
+        async with asyncio.timeout(2):
+            waiting = asyncio.create_task(gateway.chat())
+            await until(lambda: lookout.hold.waiting == 1)
+            lookout.hold.open()
+            assert (await waiting).status == 500
+        assert messages(caplog) == ["a request could not be begun"]
+        assert (sum(path.metrics.requests.values()), path.metrics.in_flight) == (1, 0)
+        assert path.limits.line is not None
+        assert (path.limits.line.running, len(path.held)) == (0, 0)
 
 
 @pytest.mark.parametrize(
