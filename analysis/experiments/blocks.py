@@ -44,10 +44,6 @@ class Pair:
     a: LivedBlock
     b: LivedBlock
 
-    @property
-    def b_second(self) -> bool:
-        return self.b.index > self.a.index
-
 
 @dataclass(frozen=True, slots=True)
 class Log:

@@ -6,7 +6,7 @@ one is needed, its salted bucket stands for it. Standard library and msgspec onl
 gateway can write these without the tools that read them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -197,8 +197,3 @@ def read_lines(lines: Iterable[bytes], name: str = "lines") -> Iterator[Record]:
             if not line.endswith(b"\n"):
                 return
             raise ConfigError(f"{name}, line {number}: {error}") from error
-
-
-def arms_of(declaration: Declaration) -> Sequence[str]:
-    """Names of A and B."""
-    return [arm.name for arm in declaration.arms]
