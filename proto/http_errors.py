@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from radixgate.errors import PayloadTooLarge, RadixgateError, RequestError
+from radixgate.errors import InternalFault, PayloadTooLarge, RadixgateError, RequestError
 from radixgate.proto.error_body import error_body, retry_after
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ async def errors_as_json(
         raise  # the client has left; there is nobody to answer
     except Exception:
         _log.exception("a request failed")
-        return error_response(RadixgateError("internal error; the log has the details"))
+        return error_response(InternalFault())
 
 
 def error_response(error: RadixgateError) -> web.Response:

@@ -9,7 +9,7 @@ goes on at another from the tokens delivered; a foreign stream ends with one err
 import asyncio
 from abc import abstractmethod
 
-from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed
+from radixgate.errors import InternalFault, RadixgateError, WorkerBusy, WorkerFailed
 from radixgate.fleet.fleet import Lease, Outcome
 from radixgate.gateway.asking.question import Question
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
@@ -131,7 +131,8 @@ class Attempts(FaultNet):
             if self._try_again():
                 return
         else:
-            self._end_attempt(Outcome.REFUSED if error.status < 500 else _FAILED)
+            neutral = error.status < 500 or isinstance(error, InternalFault)
+            self._end_attempt(Outcome.REFUSED if neutral else _FAILED)
         by_order = isinstance(error, AbortedByOrder)  # before it was sent
         if by_order or (self._progress is not None and self._progress.ended_by_order):
             self._end_aborted()

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from radixgate.errors import RadixgateError
+from radixgate.errors import InternalFault, RadixgateError
 from radixgate.fleet.fleet import Outcome
 from radixgate.gateway.attempt.attempt import AnswerCounts, Headers, WholeHead
 from radixgate.gateway.attempt.lane import ChunkLane
@@ -222,7 +222,7 @@ class FaultNet(StandIn, ABC):
     def fail_inside(self) -> None:
         """Called where a fault is caught. Raises nothing, whatever else fails."""
         _log.exception("a request failed")
-        answer, error = self._answer, RadixgateError("internal error; the log has the details")
+        answer, error = self._answer, InternalFault()
         tell = answer.cut if answer.torn else self._fail
         if self._attempt is not None:
             works(self._attempt.cancel)

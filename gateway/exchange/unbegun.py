@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from radixgate.errors import RadixgateError
+from radixgate.errors import InternalFault, RadixgateError
 from radixgate.gateway.attempt.aborted_answer import aborted_answer
 from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt, Downstream
 from radixgate.gateway.exchange.admission import Admission
@@ -58,7 +58,7 @@ def end_unbegun(
 def not_begun(core: Core, head: RequestHead, client: Downstream, admission: Admission) -> Attempt:
     """Called where a fault of ours is caught, before the request is in flight. Raises nothing."""
     _log.exception("a request could not be begun")
-    error = RadixgateError("internal error; the log has the details")
+    error = InternalFault()
     works(partial(core.turned_away, FinalOutcome.UPSTREAM_ERROR))
     works(partial(admission.over, None, REFUSED))
     if not works(partial(refuse, core, head, error, client)):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
-from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.answer_progress import STREAM_CREDIT
 from radixgate.gateway.attempt.lane import Flow, Flows
 from radixgate.gateway.upstream.grpc_messages import BrokenStream
@@ -215,8 +215,12 @@ class AttachStream:
         self.heard = True
         for refused in batch.refused:
             receiver = self._receivers.pop(refused.handle, None)
-            if receiver is not None:
+            if receiver is None:
+                continue
+            try:
                 receiver.on_refused(refused)
+            except Exception:
+                self._fail(refused.handle, receiver)
         # Outputs of a handle that was aborted here may still be on their way.
         receivers = self._receivers
         rest, owing = self._flows.take(*columns)
@@ -250,7 +254,7 @@ class AttachStream:
         """A fault of ours in one answer must not break the stream that all share."""
         _log.exception("an item could not be rendered")
         self.abort(handle)
-        receiver.on_lost(RadixgateError("internal error; the log has the details"))
+        receiver.on_lost(InternalFault())
 
     def _break_off(self, connection: _Connection, error: RadixgateError) -> None:
         if self._connection is not connection:

@@ -5,7 +5,7 @@ from typing import Protocol, cast
 
 import httptools
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.attempt import Headers
 from radixgate.gateway.heads.answer_heads import AnswerHeads
 from radixgate.gateway.loop.deadlines import NEVER
@@ -151,7 +151,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._give_up(wrong)
 
     def broke(self, exc: Exception) -> None:
-        self._give_up(f"the connection was given up ({exc}) in the middle of an answer")
+        self._answered = True  # the worker has done its part, and is not asked again
+        self._break(InternalFault())
 
     def _answer_at_once(self, status: int, headers: Headers, body: bytes) -> None:
         """A whole answer in one piece. First the connection goes back, as one may be needed."""
@@ -204,10 +205,13 @@ class UpstreamConnection(asyncio.Protocol):
         return self._keeps and self._framed and not self._surplus
 
     def _give_up(self, why: str) -> None:
+        self._break(self._pool.failure(why))
+
+    def _break(self, error: RadixgateError) -> None:
         listener = self._listener
         self.abort()
         if listener is not None:
-            listener.on_broken(self._pool.failure(why), self._answered)
+            listener.on_broken(error, self._answered)
 
     # ------------------------------------------------------------ from the parser
 

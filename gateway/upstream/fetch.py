@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.attempt import Headers
 from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.upstream.pool import UpstreamPool
@@ -99,7 +99,7 @@ class _Collector:
         else:
             self.answer.set_result(Fetched(self._status, b"".join(self._parts)))
 
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+    def on_broken(self, error: RadixgateError, answered: bool) -> None:
         self.answered = answered
         if not self.answer.done():
             self.answer.set_exception(error)

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt.attempt import Headers
 
 
@@ -21,6 +21,6 @@ class Listener(Protocol):
         """All of it in one piece, in place of the three."""
         ...
 
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
-        """`answered`: at least one byte of the answer had come."""
+    def on_broken(self, error: RadixgateError, answered: bool) -> None:
+        """WorkerFailed, or a fault of ours. `answered`: at least one byte of it had come."""
         ...

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from radixgate.errors import RadixgateError, WorkerFailed
+from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.attempt import (
@@ -230,7 +230,7 @@ class HttpAttempt:
         if downstream is not None:
             downstream.on_end(counts)
 
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
+    def on_broken(self, error: RadixgateError, answered: bool) -> None:
         connection, self._connection = self._connection, None
         if connection is not None and connection.used and not answered:
             # The worker closed a kept connection as we took it up again: it has not seen the
@@ -272,7 +272,7 @@ class HttpAttempt:
     def _fail_inside(self) -> None:
         """A fault of ours, called where it is caught and nobody else would tell of it."""
         _log.exception("an attempt failed")
-        self.fail(RadixgateError("internal error; the log has the details"))
+        self.fail(InternalFault())
 
     def _detach(self) -> Downstream | None:
         downstream, self._downstream = self._downstream, None

@@ -22,6 +22,13 @@ class RadixgateError(Exception):
         self.param = param
 
 
+class InternalFault(RadixgateError):
+    """A fault of our own, caught where it struck; no worker is to blame, and no client."""
+
+    def __init__(self) -> None:
+        super().__init__("internal error; the log has the details")
+
+
 class ConfigError(RadixgateError):
     """A flag, a file or a combination of settings that cannot work; names both sides."""
 

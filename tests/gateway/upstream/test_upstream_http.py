@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from clocks import FakeClock
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.attempt import Headers
 from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
@@ -117,7 +117,7 @@ class PausesAtItsEnd:
     def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
         raise AssertionError("it came in two pieces")
 
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None: ...
+    def on_broken(self, error: RadixgateError, answered: bool) -> None: ...
 
 
 async def test_a_paused_connection_is_read_again_when_it_is_used_again() -> None:
@@ -165,8 +165,8 @@ class Faulty:
     def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
         self.heard.append("answer")
 
-    def on_broken(self, error: WorkerFailed, answered: bool) -> None:
-        self.heard.append(f"broken: {error}")
+    def on_broken(self, error: RadixgateError, answered: bool) -> None:
+        self.heard.append(f"broken: {error}, {answered}")
 
 
 @pytest.mark.parametrize("at_once", [0, 100])
@@ -182,7 +182,7 @@ async def test_a_fault_of_ours_in_an_answer_is_told_to_who_waits_for_it(at_once:
         connection.send(b"GET /generate HTTP/1.1\r\nhost: a\r\n\r\n", b"", listener)
         await until(lambda: len(listener.heard) == 2)
         assert listener.heard[0] == "status 200"
-        assert "given up (a fault of ours) in the middle of an answer" in listener.heard[1]
+        assert listener.heard[1] == "broken: internal error; the log has the details, True"
         assert pool.take_idle() is None
 
 
