@@ -32,7 +32,13 @@ class ToldChoice:
         """As the choice it stands before."""
         self._listener.asked(ask)
         lease = self._choice.lease(ask, tried, own_only=own_only)
-        self._listener.leased(lease)
+        try:
+            self._listener.leased(lease)
+        except Exception:
+            # Who asked never had it, and cannot give it back.
+            lease.close(Outcome.REFUSED)
+            self._choice.ended(lease, Outcome.REFUSED, busy=False)
+            raise
         return lease
 
     def ended(self, lease: Lease, outcome: Outcome, *, busy: bool) -> None:
