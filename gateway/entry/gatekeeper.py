@@ -16,7 +16,7 @@ from radixgate.gateway.entry.waiting_line import WaitingLine
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
 from radixgate.gateway.exchange.forwarder import Forwarder
-from radixgate.gateway.exchange.unbegun import REFUSED, end_unbegun, refuse
+from radixgate.gateway.exchange.unbegun import REFUSED, answer_or_cut, end_unbegun, refuse
 from radixgate.gateway.heads.request_head import RequestHead
 from radixgate.gateway.observe.metrics import FinalOutcome
 from radixgate.gateway.settings.limits_config import LimitsConfig
@@ -128,12 +128,13 @@ class Gatekeeper:
         if error is None:
             self._forwarder.left(head, client, admission)
         else:
-            self._refuse(head, error, client, admission)
+            answer_or_cut(partial(self._refuse, head, error, client, admission), client)
 
     def abort(self, passage: Passage) -> None:
         head, client, admission = passage.head, passage.client, passage.admission
         counted = partial(self._forwarder.turned_away, head, client, admission)
-        end_unbegun(self._core, head, passage.body, counted)
+        end = partial(end_unbegun, self._core, head, passage.body, counted)
+        answer_or_cut(end, client)
 
     def _refuse(
         self, head: RequestHead, error: RadixgateError, client: Client, admission: Admission

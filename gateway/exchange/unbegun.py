@@ -55,12 +55,18 @@ def end_unbegun(
     client.on_end(None)
 
 
+def answer_or_cut(answer: Callable[[], None], client: Downstream) -> None:
+    """For who answers where nobody waits for it to fail: the client is cut off then. Raises
+    nothing."""
+    if not works(answer):
+        works(partial(client.on_failure, InternalFault()))
+
+
 def not_begun(core: Core, head: RequestHead, client: Downstream, admission: Admission) -> Attempt:
     """Called where a fault of ours is caught, before the request is in flight. Raises nothing."""
     _log.exception("a request could not be begun")
     error = InternalFault()
     works(partial(core.turned_away, FinalOutcome.UPSTREAM_ERROR))
     works(partial(admission.over, None, REFUSED))
-    if not works(partial(refuse, core, head, error, client)):
-        works(partial(client.on_failure, error))
+    answer_or_cut(partial(refuse, core, head, error, client), client)
     return REFUSED

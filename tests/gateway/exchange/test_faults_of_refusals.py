@@ -1,0 +1,60 @@
+"""A fault of ours where who waits in the line is refused: its client is cut off, and not forgotten."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from own_faults import Faults
+from radixgate.gateway.entry.http_front import FrontConnection
+from radixgate.gateway.exchange.forwarder import Forwarder
+from radixgate.gateway.settings.limits_config import LimitsConfig
+from radixgate.gateway.settings.rules import GatewayRules
+from raw_client import RawClient, request
+from scripted_worker import Hang, ScriptedWorker, events, sse_head
+from small_gateway import CHAT, chat_body, small_gateway
+from until import until
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    return Faults(monkeypatch)
+
+
+@pytest.mark.parametrize("by_order", [False, True], ids=["it-waited-too-long", "by-order"])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        pytest.param(FrontConnection, "on_head", id="it-cannot-be-written"),
+        pytest.param(FrontConnection, "on_end", id="it-cannot-be-ended"),
+        pytest.param(Forwarder, "turned_away", id="it-cannot-be-counted"),
+    ],
+)
+async def test_who_waits_and_cannot_be_answered_is_cut_off(
+    faults: Faults, by_order: bool, owner: type, name: str
+) -> None:
+    limits = LimitsConfig(
+        max_concurrent_requests=1, queue_size=1, queue_timeout_secs=60 if by_order else 0.1
+    )
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=GatewayRules(limits=limits)) as gateway,
+    ):
+        worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
+        path = gateway.gateway.headquarters.path
+        async with RawClient(gateway.port) as first, RawClient(gateway.port) as second:
+            first.send(request(CHAT, chat_body(stream=True)))
+            await until(lambda: len(worker.requests) == 1)
+            faults.strike(owner, name)
+            second.send(request(CHAT, chat_body(rid="second")))
+            await until(lambda: path.metrics.read_waiting() == 1)
+            if by_order:
+                await gateway.post("/abort_request", {"rid": "second"})
+            async with asyncio.timeout(2):
+                with contextlib.suppress(ConnectionError):
+                    await second.reader.read()  # to the end of the connection
+        assert faults.struck == 1
+        await until(lambda: path.metrics.in_flight == 0)
+        assert (path.metrics.read_waiting(), len(path.held)) == (0, 0)
+        assert path.limits.line is not None
+        assert path.limits.line.running == 0
