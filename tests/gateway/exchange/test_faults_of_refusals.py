@@ -1,4 +1,4 @@
-"""A fault of ours where who waits in the line is refused: its client is cut off, and not forgotten."""
+"""A fault of ours where who waits in the line is refused: its client is cut off, not forgotten."""
 
 import asyncio
 import contextlib
