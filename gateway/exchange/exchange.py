@@ -2,7 +2,7 @@
 
 import asyncio
 
-from radixgate.errors import RadixgateError
+from radixgate.errors import EncodedBody, RadixgateError
 from radixgate.fleet.fleet import Outcome
 from radixgate.gateway.asking.question import Question
 from radixgate.gateway.asking.salted_body import salted_body
@@ -42,6 +42,8 @@ class Exchange(Attempts):
     def _read(self) -> None:
         caller = self._admission.caller
         try:
+            if self._head.encoding is not None:
+                raise _encoded(self._head.encoding)
             question = self._core.asking.read(self._head.path, self.body, caller)
             if question is None:
                 self._wait(asyncio.get_running_loop().create_task(self.read_own()))
@@ -84,3 +86,12 @@ class Exchange(Attempts):
         if self._waiting is not None:
             self._core.held.leave(self)
         self._answer.give_up(error)
+
+
+def _encoded(encoding: bytes) -> EncodedBody:
+    return EncodedBody(
+        f"the body is encoded as {encoding[:100].decode('latin-1')!r}, and the gateway reads it:"
+        " send it as plain JSON, without a content-encoding (or with identity)",
+        param="body",
+        code="unsupported_content_encoding",
+    )

@@ -56,6 +56,8 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
         headers.append((b"retry-after", after.encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if error.status == 415:
+        headers.append((b"accept-encoding", b"identity"))
     return error.status, headers, body
 
 

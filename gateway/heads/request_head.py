@@ -44,6 +44,7 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
     line: bytes  # method and target as workers see them, with the version and the line end
     forwarded: bytes  # the header lines that any worker may see, ready to be sent
     authorization: bytes | None  # not among them
+    encoding: bytes | None  # of the body; None: it is as it is
     request_id: str | None  # as the client gave it; None: it gave none that is fit
     http11: bool
     keep_alive: bool
@@ -78,6 +79,7 @@ _OF_NOTE = frozenset(
     (
         b"authorization",
         b"connection",
+        b"content-encoding",
         b"content-length",
         b"transfer-encoding",
         b"expect",
@@ -112,6 +114,7 @@ def read_head(block: bytes, crosses: Crosses = everything) -> RequestHead:
         line=b"%b %b HTTP/1.1\r\n" % (method, target),
         forwarded=b"".join([b"%b: %b\r\n" % field for field in to_worker(reader.headers, crosses)]),
         authorization=noted.get(b"authorization"),
+        encoding=_encoding(noted.get(b"content-encoding")),
         request_id=fit_request_id(reader.headers),
         http11=http11,
         keep_alive=_keeps_alive(noted.get(b"connection"), http11),
@@ -183,6 +186,10 @@ def _keeps_alive(connection: bytes | None, http11: bool) -> bool:
         return http11
     options = [option.strip(b" \t") for option in connection.lower().split(b",")]
     return b"close" not in options if http11 else b"keep-alive" in options
+
+
+def _encoding(given: bytes | None) -> bytes | None:
+    return None if given is None or given.strip(b" \t").lower() in (b"", b"identity") else given
 
 
 def _expects_continue(expect: bytes | None, http11: bool) -> bool:

@@ -90,6 +90,12 @@ class PayloadTooLarge(RequestError):
     status = 413
 
 
+class EncodedBody(RequestError):
+    """The body is compressed, or encoded in another way, and nobody here decodes it."""
+
+    status = 415
+
+
 class RequestTimeout(RequestError):
     """The client took too long to send its request."""
 

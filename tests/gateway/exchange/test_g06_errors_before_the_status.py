@@ -1,10 +1,11 @@
 """G06, the gateway's part: what is known to be wrong is a 400 in both modes, asked of nobody."""
 
+import gzip
 import logging
 
 import pytest
 
-from raw_client import Answer, ask, request
+from raw_client import Answer, RawClient, ask, request
 from scripted_worker import ScriptedWorker, json_answer
 from small_gateway import CHAT, chat_body, small_gateway
 
@@ -136,3 +137,30 @@ async def test_errors_of_the_application_have_the_same_shape(
         assert reply.status == status
         assert reply.json["error"].keys() == {"message", "type", "param", "code"}
         assert (reply.header("allow") is not None) is (status == 405)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate, br", "identity, gzip", "zstd"])
+@pytest.mark.parametrize("path", [CHAT, "/generate", "/v1/embeddings", "/v1/responses"])
+async def test_a_body_that_is_encoded_is_refused_by_that_and_reaches_no_worker(
+    path: str, encoding: str
+) -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        body = gzip.compress(b'{"model":"toy","messages":[]}')
+        async with RawClient(gateway.port) as client:
+            refused = await client.ask(
+                request(path, body, headers=(f"Content-Encoding: {encoding}",))
+            )
+            assert refused.status == 415
+            assert refused.json["error"]["code"] == "unsupported_content_encoding"
+            assert repr(encoding) in refused.json["error"]["message"]
+            assert refused.header("accept-encoding") == "identity"
+            assert worker.requests == []
+            again = await client.ask(request(CHAT, chat_body()))
+            assert again.status == 200, "its bytes were read: the connection goes on"
+
+
+@pytest.mark.parametrize("encoding", ["identity", " Identity "])
+async def test_a_body_that_is_said_to_be_as_it_is_goes_on(encoding: str) -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        reply = await gateway.post(CHAT, chat_body(), f"Content-Encoding: {encoding}")
+        assert reply.status == 200
