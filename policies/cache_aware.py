@@ -10,7 +10,7 @@ from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
 from radixgate.policies.cache_thresholds import CacheThresholds
 from radixgate.policies.fewest import fewest
-from radixgate.policies.popular_prefix import is_scarce
+from radixgate.policies.popular_prefix import holders_of, is_scarce
 from radixgate.policies.requests_there import UNREPORTED, reported_requests, requests_there
 from radixgate.policies.session_homes import SessionHomes
 from radixgate.policies.turns import Turns
@@ -109,9 +109,11 @@ class CacheAware:
             finalists = [index for index in others if cached[index] == held]
         home = self._homes.of(request.session)
         index = None if home is None else self._at_home(home, candidates, requests, finalists)
-        if index is None and held and is_scarce(candidates, cached, finalists[0], most):
-            branch = "spread"  # to the least busy, whose lead is none
-            finalists = fewest(requests, range(len(requests)))
+        if index is None and held:
+            holders = holders_of(cached, held, most)
+            if is_scarce(candidates, finalists[0], holders):
+                branch = "spread"  # to the least busy, whose lead is none
+                finalists = fewest(requests, range(len(requests)))
         if index is None:
             index = self._least_busy(candidates, requests, finalists)
         self._homes.settle(request.session, candidates.ids[index])

@@ -19,6 +19,7 @@ STAMPS = (".venv/installed", ".venv/installed-dev")
         ("pyproject.toml", True),
         ("constraints.txt", True),
         ("proto/chained_compiled.c", True),
+        ("policies/cheapest_compiled.c", True),
         ("proto/chained.py", False),
     ],
 )
@@ -26,7 +27,12 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
     tmp_path: Path, target: str, edited: str | None, stale: bool
 ) -> None:
     shutil.copy(MAKEFILE, tmp_path)
-    for name in ("pyproject.toml", "constraints.txt", "proto/chained_compiled.c"):
+    for name in (
+        "pyproject.toml",
+        "constraints.txt",
+        "proto/chained_compiled.c",
+        "policies/cheapest_compiled.c",
+    ):
         _write(tmp_path / name, at_s=1)
     for stamp in (".venv/bin/python", *STAMPS):
         _write(tmp_path / stamp, at_s=2)
