@@ -9,8 +9,6 @@ from itertools import pairwise
 
 EncodeBatch = Callable[[list[str]], Sequence["array[int]"]]
 
-# A segment shorter than this costs no more to tokenize than to look up and keep.
-_WORTH_KEEPING_CHARS = 24
 _ENTRY_CHARS = 64  # what an entry costs beside its text, in the cache's unit
 
 
@@ -79,7 +77,9 @@ class SegmentCache:
     def _keep(self, fresh: "dict[str, array[int]]") -> None:
         with self._lock:
             for segment, ids in fresh.items():
-                if not _WORTH_KEEPING_CHARS <= len(segment) <= self._budget_chars - _ENTRY_CHARS:
+                # However short: several at once are spread over threads, which costs five times
+                # what they do, and each message of a chat brings the same two or three.
+                if len(segment) > self._budget_chars - _ENTRY_CHARS:
                     continue
                 if segment not in self._kept:
                     self._kept[segment] = ids

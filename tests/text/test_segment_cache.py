@@ -36,6 +36,14 @@ def test_a_grown_conversation_tokenizes_only_what_is_new() -> None:
     assert (cache.hit_chars, cache.missed_chars) == (33, 66)
 
 
+def test_what_stands_between_the_messages_of_every_chat_is_tokenized_once() -> None:
+    tokenizer = Counting()
+    cache = SegmentCache(tokenizer, CUTS, 10_000)
+    cache.encode("<a>hi 1<b>\n<a>")
+    cache.encode("<a>hi 2<b>\n<a>")
+    assert tokenizer.asked == ["<a>hi 1", "<b>\n", "<a>", "<a>hi 2"]
+
+
 def test_without_a_proof_the_text_is_one_segment() -> None:
     tokenizer = Counting()
     SegmentCache(tokenizer, None, 10_000).encode(TURN + NEXT)
