@@ -174,6 +174,13 @@ def _token_id(value: object, where: str) -> int:
     return number
 
 
+def whole_number(value: object) -> int | None:
+    """2 and 2.0 as clients write them; None: it is neither."""
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None
+
+
 def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

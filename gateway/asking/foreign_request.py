@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Raw, structs
 
 from radixgate.errors import RequestError
-from radixgate.proto.fields import as_token_ids
+from radixgate.proto.fields import as_token_ids, whole_number
 from radixgate.proto.routing_text import MESSAGE_END, message_pieces, parts_bytes
 
 # Some clients know one kind of number, and 2.0 is 2 to an engine too.
@@ -209,16 +209,15 @@ HOT_PATHS = frozenset(_READERS)
 
 
 def _request(read: _Common, prompt: bytes, session: str | None = None) -> ForeignRequest:
-    priority = read.priority
+    # What engines take as one; whether anything else is wrong, they know.
+    priority = 0 if read.priority is None else whole_number(read.priority) or 0
     if not session and (read.session_id is not None or read.user is not None):
         session = _text(read.session_id) or _text(read.user)
     salt = None
     if read.cache_salt is not None or read.extra_key is not None:
         salt = _text(read.cache_salt) or _text(read.extra_key)
     adapters = () if read.lora_path is None else _adapters(read.lora_path)
-    return ForeignRequest(
-        read.model, prompt, session, priority if type(priority) is int else 0, salt, adapters
-    )
+    return ForeignRequest(read.model, prompt, session, priority, salt, adapters)
 
 
 def _adapters(given: object) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from radixgate.gateway.asking.long_json import (
     outer_integer,
     string_end,
 )
-from radixgate.proto.fields import decode_object
+from radixgate.proto.fields import decode_object, whole_number
 
 # From here on it is read in the thread. A text of so many bytes takes 5 ms, as many token ids 30.
 LARGE_BODY_BYTES = 2 * 1024 * 1024
@@ -108,7 +108,7 @@ def priority_of(body: bytes) -> int:
         given = _decode_priority(body).priority
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return 0
-    return given if type(given) is int else 0
+    return whole_number(given) or 0
 
 
 class _Prioritized(msgspec.Struct):

@@ -24,7 +24,7 @@ _STEP = re.compile(rb'["\[\]{},]')
 # Of an array that is cut, 50 ms of steps at most.
 _MOST_STEPS = 131_072
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
-_NUMBER = re.compile(rb"\s*+:\s*+(-?[0-9]{1,18})\s*+[,}]")
+_NUMBER = re.compile(rb"\s*+:\s*+(-?[0-9]{1,18})(?:\.0+)?\s*+[,}]")
 # An outer field is looked for so far from either end of an object.
 _NEAR_BYTES = 16_384
 _decode = msgspec.json.decode

@@ -7,6 +7,7 @@ import pytest
 
 from radixgate.errors import RequestError
 from radixgate.gateway.asking.foreign_request import ForeignRequest, read_foreign
+from radixgate.gateway.asking.large_bodies import priority_of
 
 CHAT = b"/v1/chat/completions"
 COMPLETION = b"/v1/completions"
@@ -162,6 +163,25 @@ def test_what_steers_the_route_besides_the_prompt() -> None:
     body = {"text": "a", "user": "u", "priority": 3, "cache_salt": "s"}
     got = read(NATIVE, body)
     assert (got.session, got.priority, got.salt) == ("u", 3, "s")
+
+
+@pytest.mark.parametrize(
+    ("written", "priority"),
+    [
+        ("2", 2),
+        ("2.0", 2),
+        ("-2.0", -2),
+        ("2e0", 2),
+        ("2.5", 0),
+        ('"2"', 0),
+        ("true", 0),
+        ("null", 0),
+    ],
+)
+def test_a_priority_may_be_written_as_a_fraction_that_is_none(written: str, priority: int) -> None:
+    body = b'{"text": "a", "priority": %b}' % written.encode()
+    assert read_foreign(NATIVE, body).priority == priority
+    assert priority_of(body) == priority
 
 
 def test_a_stored_response_is_gone_on_with_where_it_was_answered() -> None:

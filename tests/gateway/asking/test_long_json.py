@@ -17,10 +17,11 @@ from radixgate.gateway.asking.long_json import (
     outer_integer,
     string_end,
 )
+from radixgate.proto.fields import whole_number
 
 TEXTS = st.text(st.sampled_from('ab"\\\n{}[],:é'), max_size=40)
 VALUES = st.recursive(
-    st.none() | st.integers(-9, 9) | TEXTS,
+    st.none() | st.integers(-9, 9) | st.sampled_from((2.0, -3.0, 2.5)) | TEXTS,
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(TEXTS | st.just("priority"), inner, max_size=4)
@@ -60,8 +61,7 @@ def test_an_item_that_takes_too_many_steps_is_not_seen_to_its_end(
 
 @given(st.dictionaries(TEXTS | st.just("priority"), VALUES, max_size=5))
 def test_an_outer_integer_is_found_at_either_end(values: dict[str, object]) -> None:
-    given_one = values.get("priority")
-    wanted = given_one if type(given_one) is int else None
+    wanted = whole_number(values.get("priority"))
     for written in (msgspec.json.encode(values), json.dumps(values, indent=1).encode()):
         assert outer_integer(written, b"priority") == wanted
 
@@ -74,6 +74,8 @@ LONG = 'a \\" \'priority": 8,' * 200_000
     [
         pytest.param({"model": "m", "priority": 3, "text": LONG}, 3, id="in-front"),
         pytest.param({"text": LONG, "priority": -3}, -3, id="behind"),
+        pytest.param({"priority": 4.0, "text": LONG}, 4, id="written-as-a-fraction"),
+        pytest.param({"text": LONG, "priority": 4.5}, 0, id="a-fraction"),
         pytest.param({"text": LONG, "tools": [{"priority": 5}]}, 0, id="deeper"),
         pytest.param({"text": LONG, "priority": "5"}, 0, id="text"),
         pytest.param({"text": LONG, "priority": 5, "more": LONG}, 0, id="far-from-both-ends"),
