@@ -103,7 +103,7 @@ class Admin:
                 web.post("/reload", self.reload_settings),
             ]
         )
-        app.add_routes(ModelRoutes(self.workers, self.started_at).routes())
+        app.add_routes(ModelRoutes(self.workers, self.fleet.served, self.started_at).routes())
         app.add_routes(WorkerRoutes(self.workers, self.fleet).routes())
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
         app.add_routes(ResponseRoutes(self.workers, self.stored).routes())

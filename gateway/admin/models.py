@@ -6,6 +6,7 @@ from radixgate.errors import NoWorkerAvailable, UnknownModel
 from radixgate.fleet.fleet import WorkerIdentity
 from radixgate.gateway.admin.access import CALLER
 from radixgate.gateway.admin.json_answer import json_answer
+from radixgate.gateway.asking.asked_model import Served, pairs_of
 from radixgate.gateway.attempt.caller import Caller
 from radixgate.gateway.workers.workers import Workers
 
@@ -13,9 +14,10 @@ from radixgate.gateway.workers.workers import Workers
 class ModelRoutes:
     """Handlers of `/v1/models` and `/get_model_info`: each caller sees what its key may use."""
 
-    def __init__(self, workers: Workers, started_at: float) -> None:
+    def __init__(self, workers: Workers, served: Served, started_at: float) -> None:
         """`started_at`: of the gateway, in seconds since the epoch; no model tells its own."""
         self._workers = workers
+        self._served = served
         self._created = int(started_at)
 
     def routes(self) -> list[web.RouteDef]:
@@ -57,7 +59,8 @@ class ModelRoutes:
         raise NoWorkerAvailable("no worker is ready")
 
     def _names(self, caller: Caller) -> list[str]:
-        return sorted(caller.models_of({name for one in self._ready() for name in one.names}))
+        names = {name for one in self._ready() for name in one.names}
+        return sorted({*caller.models_of(names), *pairs_of(caller, self._served)})
 
     def _ready(self) -> list[WorkerIdentity]:
         return [one.identity for one in self._workers.ready() if one.identity is not None]

@@ -46,9 +46,10 @@ def asked_model(
     if name is not None and not isinstance(name, str):
         raise RequestError("model must be a string", param="model")
     # SGLang's way to name an adapter beside its model. Who may use one of them only learns nothing
-    # of which belongs to which.
+    # of which belongs to which; a key may name both in one word, and opens neither alone then.
     model, colon, adapter = (name or "").partition(":")
-    if model in models and adapter in models and served.having(model, (adapter,)):
+    both = (model in models and adapter in models) or _names_pair(caller, name)
+    if both and served.having(model, (adapter,)):
         return AskedModel(model, adapter)
     if not served.names:
         raise NoWorkerAvailable("no worker has joined yet")
@@ -57,7 +58,7 @@ def asked_model(
         # take the model itself.
         bases = caller.models_of(served.models)
         if len(bases) != 1:
-            known = ", ".join(sorted(models))
+            known = ", ".join(sorted({*models, *pairs_of(caller, served)}))
             raise RequestError(f"name a model: {known or 'none is open to you'}", param="model")
         (only,) = bases
         return AskedModel(only)
@@ -67,7 +68,13 @@ def asked_model(
             f"no worker serves the model {name!r:.200} so far, and of {late} it is not known yet"
             f" what they serve; there are: {', '.join(sorted(models))}"
         )
-    raise UnknownModel(name, models)
+    raise UnknownModel(name, {*models, *pairs_of(caller, served)})
+
+
+def pairs_of(caller: Caller, served: Served) -> list[str]:
+    """What the key names as `model:adapter`, of those that are served. O(models of the key)."""
+    pairs = [(name, name.partition(":")) for name in caller.models or () if ":" in name]
+    return [name for name, (model, _, adapter) in pairs if served.having(model, (adapter,))]
 
 
 def check_adapters(named: Collection[str], caller: Caller) -> None:
@@ -82,6 +89,10 @@ def listed_adapters(model: str, named: Collection[str], served: Served) -> tuple
     decides. Empty: nobody lists any, and whether it is there only the worker knows."""
     listed = tuple(one for one in named if served.having(model, (one,)))
     return listed if not listed or served.having(model, listed) else listed[:1]
+
+
+def _names_pair(caller: Caller, name: str | None) -> bool:
+    return caller.models is not None and name is not None and ":" in name and name in caller.models
 
 
 def _opens(caller: Caller, *names: str) -> bool:
