@@ -6,19 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from radixgate.errors import RequestError, WorkerFailed
+from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.attempt.attempt import PromptTokens
 from radixgate.proto.blocks import root_id
-from radixgate.proto.generation import Encoder, GenerationRequest, Prompt, encode_prompt
+from radixgate.proto.generation import Encoder, GenerationRequest, encode_prompt
+from radixgate.proto.prompt_length import check_length
 from radixgate.proto.token_chains import TokenChains
 
 # Token ids that come as such cost nothing to take over, and a short text less than the way to a
 # thread and back; both are encoded where they are.
 _AT_ONCE_CHARS = 256
-# Of a text that is longer than a context of such long tokens, pieces are encoded first. At each cut
-# so many tokens at most are others than in the whole text.
-_LOOKED_AT_CHARS_A_TOKEN, _LOOKED_AT_CHARS, _CUT_TOKENS = 8, 4_096, 64
 T = TypeVar("T")
 
 
@@ -106,31 +104,6 @@ class PromptTokenizer:
         )
 
 
-def _check_length(prompt: Prompt, size: int, served: ServedModel) -> None:
-    """A text many times too long is not encoded to its end: for a minute nobody else's would be.
-    Of one that fits nothing is encoded here unless it has eight characters a token.
-
-    `size`: of all that the client wrote. Raises RequestError.
-    """
-    context = served.context_length
-    slice_chars = _LOOKED_AT_CHARS_A_TOKEN * context + _LOOKED_AT_CHARS
-    if size <= slice_chars:
-        return
-    text, at, tokens = prompt.text(served.encoder), 0, 0
-    # Each slice is twice as long as the one before, so that there are few cuts.
-    while at + slice_chars < len(text):
-        end = at + slice_chars
-        tokens += len(served.encoder.encode_text(text[at:end])) - _CUT_TOKENS
-        if tokens >= context:
-            raise RequestError(
-                f"{prompt.field} has far more than {context} tokens; the context of {context}"
-                " leaves no room for an answer: shorten it",
-                param=prompt.field,
-                code="context_length_exceeded",
-            )
-        at, slice_chars = end, 2 * slice_chars
-
-
 def _read_long(
     served: ServedModel,
     sizes: Sequence[int],
@@ -139,7 +112,7 @@ def _read_long(
     keys: Sequence[MirrorKey],
 ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
     for prompt, size in zip(generation.prompts, sizes, strict=True):
-        _check_length(prompt, size, served)
+        check_length(prompt, size, served.encoder, served.context_length)
     return _read(served, chains, generation, keys)
 
 

@@ -14,6 +14,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import GenerationRequest, encode_prompt
 from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
+from radixgate.proto.prompt_length import check_length
 from radixgate.text.prompt_encoder import PromptEncoder
 from radixgate.worker.engine.engine import Engine
 from radixgate.worker.serving.answer import Answer, Asked
@@ -91,13 +92,18 @@ class GenerationRoutes:
         return answer
 
     async def _encode(self, request: GenerationRequest) -> Sequence["array[int]"]:
+        info = self._info
+
         def encode() -> list["array[int]"]:
+            for prompt in request.prompts:
+                size = len(prompt.routing_bytes())
+                check_length(prompt, size, self._encoder, info.context_length)
             return [
                 encode_prompt(
                     prompt,
                     self._encoder,
-                    vocab_size=self._info.vocab_size,
-                    context_length=self._info.context_length,
+                    vocab_size=info.vocab_size,
+                    context_length=info.context_length,
                 )
                 for prompt in request.prompts
             ]
