@@ -23,8 +23,9 @@ KEPT_EVENTS = 4
 MAX_READ_BYTES = 16 * 1024 * 1024
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
-# `bytes.count` of two characters looks at each place; this jumps from one LF to the next.
-_find_blank_lines = re.compile(rb"\n\n").findall
+# What the last events of a stream may say besides a finish; `"response` begins a type, too.
+_TELLING = (b'"error"', b'"usage"', b'"meta_info"', b'"response', b"\r")
+_DONE_BEHIND = b"\n\n" + sse.DONE
 
 
 class AnswerReader(Protocol):
@@ -91,12 +92,14 @@ class StreamedAnswer:
 
     def is_whole(self) -> bool:
         """A finish, an error of the worker's own, or the end marker was the last to come."""
-        if sse.DONE_DATA in self._last_events():
+        if self._ends_plainly() or sse.DONE_DATA in self._last_events():
             return True
         return any(answer.finishes for answer in self._answers())
 
     def is_good(self) -> bool:
         """The model's own finish was among the last: so there has been output, and no error."""
+        if self._ends_plainly():
+            return True
         answers = self._answers()
         for answer in answers:
             if answer.error is not None:
@@ -115,6 +118,24 @@ class StreamedAnswer:
         if told.completion is not None:
             return told
         return AnswerCounts(completion=self._let_go + _count_events(b"".join(self._parts)))
+
+    def _ends_plainly(self) -> bool:
+        """With a finish, the end marker, and no word of its cost: as most do, in a third of the
+        time that reading the last events takes."""
+        stream = b"".join(self._parts)
+        if not stream.endswith(_DONE_BEHIND):
+            return False
+        older, *last = stream.rsplit(b"\n\n", KEPT_EVENTS + 1)
+        begin = len(older) if len(last) > KEPT_EVENTS else 0
+        for telling in _TELLING:
+            if stream.find(telling, begin) >= 0:
+                return False
+        finish = last[-3] if len(last) > 2 else older
+        read = read_event(finish[6:]) if finish.startswith(b"data: ") else None
+        if read is None or not read.finishes:
+            return False
+        self._told = UNKNOWN
+        return True
 
     def _read_counts(self) -> AnswerCounts:
         for answer in reversed(self._answers()):
@@ -172,6 +193,10 @@ def _events_of(stream: bytes) -> list[bytes]:
 
 
 def _count_events(stream: bytes) -> int:
+    """Whole events, of one line of data each."""
     if b"\r" in stream:
-        return sum(1 for _ in _BLANK_LINE.finditer(stream))
-    return len(_find_blank_lines(stream))
+        stream = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not stream.endswith(b"\n\n"):
+        stream = stream[: stream.rfind(b"\n\n") + 2]
+    # Six characters are leapt over, where of two each place is looked at: a fourth of the time.
+    return stream.count(b"\ndata:") + stream.startswith(b"data:")

@@ -19,6 +19,7 @@ DELTA = (
     b'data: {"choices":[{"index":0,"delta":{"content":"caf\xc3\xa9"},"finish_reason":null}]}'
     b"\r\n\r\n"
 )
+PLAIN = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n'
 FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
 USAGE = (
     b'data:{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,'
@@ -62,6 +63,36 @@ def test_a_stream_cut_anywhere_gives_the_same_counts() -> None:
 )
 def test_what_counts_as_an_end(pieces: tuple[bytes, ...], whole: bool) -> None:
     assert streamed(*pieces).is_whole() is whole
+
+
+ERROR = b'data: {"error":{"message":"x"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("pieces", "good"),
+    [
+        pytest.param((PLAIN, PLAIN, FINISH, DONE), True, id="as-most-end"),
+        pytest.param((FINISH, DONE), True, id="a-finish-alone"),
+        pytest.param((PLAIN, FINISH, USAGE, DONE), True, id="finish-then-usage"),
+        pytest.param((PLAIN, PLAIN, DONE), False, id="done-without-finish"),
+        pytest.param((DONE,), False, id="done-alone"),
+        pytest.param((PLAIN, FINISH, ERROR, DONE), False, id="error-behind-the-finish"),
+        pytest.param((PLAIN, ERROR, FINISH, DONE), False, id="error-before-the-finish"),
+        pytest.param((PLAIN, b": " + FINISH, DONE), False, id="a-finish-in-a-comment"),
+    ],
+)
+def test_a_good_stream_has_a_finish_and_no_error(pieces: tuple[bytes, ...], good: bool) -> None:
+    assert streamed(b"".join(pieces)).is_good() is good
+
+
+def test_a_stream_that_ends_as_most_do_tells_no_counts_unless_they_are_there() -> None:
+    assert streamed(PLAIN, FINISH, DONE).counts().untold
+    assert (
+        streamed(PLAIN, FINISH.replace(b'"stop"}]', b'"stop"}],"usage":{"prompt_tokens":7}'), DONE)
+        .counts()
+        .prompt
+        == 7
+    )
 
 
 def test_native_counts() -> None:
@@ -179,6 +210,9 @@ def test_embeddings_count_a_prompt_and_no_completion() -> None:
         pytest.param((), AnswerCounts(completion=0), id="nothing"),
         pytest.param((NATIVE,), AnswerCounts(5, 1, 2), id="told-on-the-way"),
         pytest.param((DELTA, FINISH, DONE), AnswerCounts(completion=3), id="whole-and-untold"),
+        pytest.param((PLAIN, PLAIN, PLAIN[:-2]), AnswerCounts(completion=2), id="half-a-plain-one"),
+        pytest.param((PLAIN, b": ping\n\n", PLAIN), AnswerCounts(completion=2), id="a-comment"),
+        pytest.param((b"id: 1\n" + PLAIN, PLAIN), AnswerCounts(completion=2), id="other-fields"),
     ],
 )
 def test_what_had_come_of_a_stream_that_is_cut(
