@@ -13,12 +13,13 @@ from radixgate.fleet.forecast import Forecast
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.journal import FollowedLease, Journal
 from radixgate.fleet.lease import Lease, Outcome, Stake
-from radixgate.fleet.lineup import Lineup, prompt_of, request_of
+from radixgate.fleet.lineup import Lineup, request_of
 from radixgate.fleet.load_report import LoadReport
 from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.picked_workers import PickedWorkers, Ready
 from radixgate.fleet.ready_groups import ReadyGroups
 from radixgate.fleet.ready_workers import nobody
+from radixgate.fleet.recent_prompts import RecentPrompt
 from radixgate.fleet.rehearsal import Rehearsal
 from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
@@ -77,7 +78,7 @@ class Fleet:
         self._config = config or FleetConfig()
         self._records: dict[str, WorkerRecord] = {}
         self._models = ServedModels()
-        self._forecast = Forecast(self._records, clock, self._config.prefill_speed_guess)
+        self._forecast = Forecast(self._records, self._config.prefill_speed_guess)
         self._mirrors: dict[MirrorKey, SharedMirror] = {}
         self._keys: dict[str, tuple[MirrorKey, ...]] = {}  # by name, as far as asked for
         self.journal: Journal | None = None  # None: nobody wants to know
@@ -218,12 +219,12 @@ class Fleet:
             ready = self._ready.made(model)
         if exclude or not ready.records:
             ready = self._without(exclude, model, ready)
-        lineup = Lineup(ask, ready, self._clock.now())
+        lineup = Lineup(ask, ready, now := self._clock.now())
         candidates = lineup.candidates()
         choice = self._policy.choose(request_of(ask), candidates)
         record = ready.records[choice.index]
         held, cached = lineup.held(choice.index)
-        ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached)
+        ttft_s = self._forecast.ttft_s(record, ask.prompt_tokens - cached, now)
         shared, placement = record.shared, None
         blocks = ask.blocks.get(shared.key, ())
         if blocks:
@@ -247,7 +248,7 @@ class Fleet:
         model = self._models.named(ask.model)
         with undrawn(self._rng):
             ready = self._without(exclude, model, self._ready.looked_at(model))
-            lineup = Lineup(ask, ready, self._clock.now())
+            lineup = Lineup(ask, ready, now := self._clock.now())
             candidates, cached = lineup.candidates(), lineup.cached_tokens()
             policy = understudy(self._policy, self._rng)
             choice = policy.choose(request_of(ask), candidates)
@@ -257,7 +258,7 @@ class Fleet:
                 cached_tokens=cached,
                 confirmed_tokens=lineup.confirmed_tokens(),
                 predicted_ttft_s=[
-                    self._forecast.ttft_s(record, ask.prompt_tokens - tokens)
+                    self._forecast.ttft_s(record, ask.prompt_tokens - tokens, now)
                     for record, tokens in zip(ready.records, cached, strict=True)
                 ],
                 choice=choice,
@@ -285,8 +286,8 @@ class Fleet:
 
     def _remember(self, ask: Ask) -> None:
         for key, blocks in ask.blocks.items():
-            if blocks and key in self._mirrors:
-                self._mirrors[key].recent.add(prompt_of(ask, key))
+            if blocks and (shared := self._mirrors.get(key)) is not None:
+                shared.recent.add(RecentPrompt(blocks, ask.fingerprint or ask.prompt_tokens))
 
     def _record(self, worker_id: str) -> WorkerRecord:
         record = self._records.get(worker_id)

@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Mapping
 
-from radixgate.clock import Clock
 from radixgate.fleet.worker_record import WorkerRecord
 
 
@@ -14,10 +13,9 @@ class Forecast:
     how far off it is.
     """
 
-    def __init__(self, records: Mapping[str, WorkerRecord], clock: Clock, guess: float) -> None:
+    def __init__(self, records: Mapping[str, WorkerRecord], guess: float) -> None:
         """`records` is the fleet's own; `guess`: tokens a second while no worker has told."""
         self._records = records
-        self._clock = clock
         self._guess = guess
         self._usual: dict[str, float] = {}  # by model; those asked for since the last news
 
@@ -25,10 +23,10 @@ class Forecast:
         """A worker of this model has shown another speed, or has gone."""
         self._usual.pop(model, None)
 
-    def ttft_s(self, record: WorkerRecord, uncached_tokens: int) -> float:
+    def ttft_s(self, record: WorkerRecord, uncached_tokens: int, now: float) -> float:
         """Of a prompt of which so many tokens are to be computed. O(1); O(workers) where the speed
         is unknown and there was news since the last such question."""
-        report = record.fresh_report(self._clock.now())
+        report = record.fresh_report(now)
         queued = max(
             record.counts.uncached[record.place], report.queued_uncached_tokens if report else 0
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from radixgate.fleet.ask import Ask
 from radixgate.fleet.identity import MirrorKey
 from radixgate.fleet.picked_workers import Ready
@@ -12,13 +14,17 @@ from radixgate.policies.base import Candidates, RouteRequest
 from radixgate.proto.blocks import BYTE_BLOCK, BYTES_A_TOKEN
 
 
-class Lineup:
-    """One request before the ready workers, of which there is at least one. Lives for a choice."""
+class Lineup(msgspec.Struct, eq=False):
+    """One request before the ready workers, of which there is at least one. Lives for a choice.
 
-    def __init__(self, ask: Ask, ready: Ready, now: float) -> None:
-        self._ask, self._ready, self._now = ask, ready, now
-        self._depths: Sequence[int] = ()  # both empty until asked for
-        self._cached: Sequence[int] = ()
+    A Struct: one is made for every request.
+    """
+
+    _ask: Ask
+    _ready: Ready
+    _now: float
+    _depths: Sequence[int] = ()  # both empty until asked for
+    _cached: Sequence[int] = ()
 
     def candidates(self) -> Candidates:
         """O(workers), about 20 ns each; what is cached is found when first asked for."""
@@ -63,8 +69,10 @@ class Lineup:
         """The share of recent prompts that begin with what this worker has cached of ours."""
         if not self._cached:
             self._look()
-        shared = self._ready.records[index].shared
-        return shared.recent.share(prompt_of(self._ask, shared.key), self._depths[index])
+        ask, shared = self._ask, self._ready.records[index].shared
+        # Its blocks in that mirror; none if it is not named.
+        prompt = RecentPrompt(ask.blocks.get(shared.key, ()), ask.fingerprint or ask.prompt_tokens)
+        return shared.recent.share(prompt, self._depths[index])
 
     def recent_shares(self) -> Sequence[float]:
         """`recent_share` of each worker. O(different depths x prompts)."""
@@ -137,25 +145,19 @@ def _kv_shares_used(reported: Sequence[float | None], ready: Ready) -> Sequence[
     ]
 
 
-def prompt_of(ask: Ask, key: MirrorKey) -> RecentPrompt:
-    """The ask's prompt as the mirror of this key has it; without blocks if it is not named."""
-    return RecentPrompt(ask.blocks.get(key, ()), ask.fingerprint or ask.prompt_tokens)
-
-
 def request_of(ask: Ask) -> RouteRequest:
     """The ask as a policy sees it. Blocks are those of its first mirror."""
-    key = next(iter(ask.blocks), None)
-    if key is None:
-        return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
-    return RouteRequest(
-        ask.prompt_tokens,
-        ask.session,
-        ask.group,
-        ask.tenant,
-        ask.priority,
-        ask.blocks[key],
-        block_tokens_of(key),
-    )
+    for key, blocks in ask.blocks.items():
+        return RouteRequest(
+            ask.prompt_tokens,
+            ask.session,
+            ask.group,
+            ask.tenant,
+            ask.priority,
+            blocks,
+            block_tokens_of(key),
+        )
+    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
 
 
 def block_tokens_of(key: MirrorKey) -> int:
