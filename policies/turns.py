@@ -3,7 +3,7 @@
 import copy
 import random
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import repeat, starmap
 
 # Ids of workers that left stay until there are so many; then the half that waited longest goes.
 _MAX_IDS = 65_536
@@ -39,7 +39,8 @@ class Turns:
         if longest:
             return among[turns.index(longest)]
         # Drawn anew each time: two gateways that start together do not take the same order.
-        lots = [self._rng.random() for _ in turns]
+        # In one call, a third of a loop: at first a fleet of 256 draws so many each time.
+        lots = list(starmap(self._rng.random, repeat((), len(turns))))
         new = [place for place, turn in enumerate(turns) if not turn]
         return among[max(new, key=lots.__getitem__)]
 
