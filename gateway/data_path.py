@@ -92,6 +92,7 @@ class DataPath:
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
+        self._check_timeout_s = config.health_check_timeout_secs
         self.factories = worker_factories(
             config,
             self.fleet,
@@ -103,6 +104,7 @@ class DataPath:
             self.names,
             rules,
             self.mirror_file,
+            lambda: self._check_timeout_s,
         )
         reliability = rules.reliability
         self._breakers = Breakers(reliability, clock)
@@ -192,6 +194,7 @@ class DataPath:
         self._outliers.change(reliability)
         self._spared.change(reliability.slow_start_secs)
         self._budget.change(reliability.retry_budget_ratio)
+        self._check_timeout_s = config.health_check_timeout_secs
         self.own_headers = OwnHeaders(config.policy.encode(), self.names.request_ids)
         self.limits = self.limits.changed(rules.rules.limits, rules.keys, self._clock)
         self._core = replace(

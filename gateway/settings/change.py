@@ -27,6 +27,7 @@ _GATEWAY = frozenset(
         "retry_initial_backoff_ms",
         "retry_max_backoff_ms",
         "health_check_interval_secs",
+        "health_check_timeout_secs",
         "health_failure_threshold",
         "health_success_threshold",
         "shutdown_accept_secs",

@@ -20,10 +20,15 @@ class GrpcWorkerParts:
     fleet: Fleet
     prompts: PromptTokenizer
     http_pool: Callable[[str, int], UpstreamPool]  # to a worker's own HTTP server
-    timeout_s: float  # of a probe and of an order
+    read_timeout_s: Callable[[], float]
     clock: Clock
     wall_clock: Callable[[], float]
     rng: random.Random  # of the seeds of requests that bring none
     new_rid: Callable[[], str]
     mirror_file: MirrorFile
     certificates: GrpcCertificates | None = None  # None: in the clear
+
+    @property
+    def timeout_s(self) -> float:
+        """Of a probe and of an order, as it is now."""
+        return self.read_timeout_s()

@@ -3,7 +3,7 @@
 import random
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from radixgate.clock import Clock
@@ -36,14 +36,15 @@ def worker_factories(
     names: OwnNames,
     rules: GatewayRules,
     mirror_file: MirrorFile,
+    timeout_s: Callable[[], float],
 ) -> Mapping[str, WorkerFactory]:
     """What makes a handle for `grpc://` (ours) and for `http://` (any other), in the clear or not.
+    `timeout_s`: of a check and of an order, asked for each time.
 
     Raises ConfigError if the certificates for workers cannot be used.
     """
     worker_api_key, answer_headers = rules.access.worker_api_key, rules.headers.to_client()
     context = rules.tls.for_workers()
-    timeout_s = config.health_check_timeout_secs
 
     def http_pool(
         host: str, port: int, tls: ssl.SSLContext | None, credentials: bytes = b""
@@ -65,7 +66,7 @@ def worker_factories(
         fleet=fleet,
         prompts=prompts,
         http_pool=lambda host, port: http_pool(host, port, None),
-        timeout_s=timeout_s,
+        read_timeout_s=timeout_s,
         clock=clock,
         wall_clock=time.time,
         rng=rng,

@@ -1,7 +1,7 @@
 """A foreign worker as the gateway knows it: any server with OpenAI's or SGLang's HTTP interface."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -34,9 +34,10 @@ class ForeignWorker:
         address: WorkerAddress,
         client: HttpWorkerClient,
         pool: UpstreamPool,
-        timeout_s: float,
+        timeout_s: Callable[[], float],
     ) -> None:
-        """`pool`: for questions and orders, apart from the connections that generations use."""
+        """`pool`: for questions and orders, apart from the connections that generations use.
+        `timeout_s`: of each, as it is by then."""
         self._address = address
         self._client = client
         self._pool = pool
@@ -53,7 +54,7 @@ class ForeignWorker:
         """Asks /health, and over a new connection who it is. Raises WorkerFailed until all is
         known; from then on /health alone tells whether it is well, and the other questions have to
         do with the time that it leaves."""
-        asked_at = _now()
+        until = _now() + self._timeout_s()
         try:
             health = await self._get("/health")
             if not health.ok and health.status not in _NOT_THERE:
@@ -62,7 +63,7 @@ class ForeignWorker:
                 self._identity = await self._discover()
                 self._told_at = self._pool.dialed
             else:
-                self._identity = await self._told_again(self._identity, asked_at + self._timeout_s)
+                self._identity = await self._told_again(self._identity, until)
         except WorkerFailed:
             self._identity = None
             raise
@@ -116,11 +117,11 @@ class ForeignWorker:
         return any(map(order.names_request, self._client.bodies()))
 
     async def ask(self, method: str, path: str, body: bytes) -> Fetched:
-        return await fetch(self._pool, method, path, body, timeout_s=self._timeout_s)
+        return await fetch(self._pool, method, path, body, timeout_s=self._timeout_s())
 
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:
-            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s)
+            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s())
         except WorkerFailed as error:
             return OrderResult(False, error.message)
         return _result(answer)
@@ -204,7 +205,7 @@ class ForeignWorker:
         return value if isinstance(value, dict) else {}
 
     async def _get(self, path: str) -> Fetched:
-        return await fetch(self._pool, "GET", path, timeout_s=self._timeout_s)
+        return await fetch(self._pool, "GET", path, timeout_s=self._timeout_s())
 
     def _failure(self, why: str) -> WorkerFailed:
         return self._pool.failure(why)

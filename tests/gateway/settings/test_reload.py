@@ -20,7 +20,7 @@ from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.policies.sticky import StickyConfig
 from raw_client import RawClient, request
-from scripted_worker import ScriptedWorker, events, json_answer, sse_end, sse_head
+from scripted_worker import ScriptedWorker, Sleep, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, QUICK, SmallGateway, chat_body, small_gateway
 from until import until
 
@@ -244,3 +244,22 @@ async def test_a_wrong_file_of_workers_is_refused_whole(
         assert answer.status == 400
         assert said in answer.json["error"]["message"]
         assert len(gateway.gateway.workers.ready()) == 1
+
+
+async def test_another_time_for_a_check_holds_for_workers_that_are_there() -> None:
+    hasty: dict[str, Any] = {"health_check_timeout_secs": 0.1, "health_failure_threshold": 1}
+    async with ScriptedWorker() as worker, small_gateway([worker], **hasty) as gateway:
+        first = GatewaySettings(quick(worker_urls=(worker.url,), **hasty))
+        worker.admin["/health"] = lambda request: [Sleep(0.2), *json_answer({})]
+        worker.admin["/flush_cache"] = worker.admin["/health"]
+        await until(lambda: gateway.state_of(worker) is WorkerState.DOWN)
+        patient = replace(first.config, health_check_timeout_secs=5.0)
+        readable(gateway, first, lambda: replace(first, config=patient))
+        answer = await gateway.post("/reload", b"")
+        assert answer.json == {
+            "changed": ["gateway.health_check_timeout_secs"],
+            "needs_restart": [],
+        }
+        await until(lambda: gateway.state_of(worker) is WorkerState.READY)
+        flushed = await gateway.post("/flush_cache", b"")
+        assert flushed.status == 200, "orders have that time, too"

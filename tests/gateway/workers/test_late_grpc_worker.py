@@ -30,7 +30,7 @@ def late(port: int) -> LateGrpcWorker:
         fleet=Fleet(make_policy("round_robin", clock, rng), clock, rng),
         prompts=PromptTokenizer(),
         http_pool=no_pool,
-        timeout_s=1.0,
+        read_timeout_s=lambda: 1.0,
         clock=clock,
         wall_clock=clock.now,
         rng=rng,

@@ -31,7 +31,7 @@ def foreign(worker: ScriptedWorker, timeout_s: float = 1.0) -> ForeignWorker:
         max_idle=2,
         idle_timeout_s=10,
     )
-    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, timeout_s)
+    return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, lambda: timeout_s)
 
 
 async def test_an_openai_server_tells_its_model() -> None:
