@@ -11,8 +11,8 @@ from radixgate.radix_mirror.budget import (
     REMEMBERED_BYTES,
     MirrorWeight,
 )
-from radixgate.radix_mirror.claims import TimedClaims
 from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.timed_prompts import TimedPrompts
 
 
 class Balance:
@@ -22,7 +22,7 @@ class Balance:
     def __init__(
         self,
         stored: Sequence[Sized],
-        deadlines: TimedClaims,
+        deadlines: TimedPrompts,
         pieces: Pieces,
         approximate: ApproximateBlocks,
         budget_bytes: int,
@@ -32,16 +32,19 @@ class Balance:
         self._deadlines = deadlines
         self._pieces = pieces
         self._approximate = approximate
-        self._counted = deadlines.claims.entries, deadlines.entries, pieces.entries
+        self._counted = deadlines.entries, pieces.entries
         self._budget_bytes = budget_bytes
         self._room = 0  # bytes that may come before it has to be weighed
 
     def weight(self) -> MirrorWeight:
         """O(1)."""
         reported, believed = sum(map(len, self._stored)), self._approximate.total
-        claimed, claims, remembered = map(len, self._counted)
-        paths = self._pieces.paths.bytes
-        return MirrorWeight(reported, claimed, claims, believed, remembered, paths)
+        claims, remembered = map(len, self._counted)
+        sent, paths = self._deadlines.sent, self._pieces.paths.bytes
+        whole = sent.blocks_in_pieces
+        return MirrorWeight(
+            reported, sent.one_by_one + whole, claims, believed, remembered, paths, whole
+        )
 
     def walked(self, blocks: int, workers: int) -> None:
         """Along so many blocks, which may be remembered now."""

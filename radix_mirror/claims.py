@@ -1,13 +1,12 @@
 """Blocks that a worker is about to hold: prompts sent or queued, until their KV is reported."""
 
-import heapq
-import math
 from collections import Counter
 from collections.abc import Sequence, Sized
 from itertools import repeat
 
 import msgspec
 
+from radixgate.radix_mirror.claimed_pieces import ClaimedPiece
 from radixgate.radix_mirror.pieces import Pieces
 
 # Structs, as they are made for every request: a dataclass costs twice as much.
@@ -21,6 +20,7 @@ class Claim(msgspec.Struct, eq=False):
     ids: Sequence[int]  # of the prompt; empty once released
     start: int | None  # `ids` begin with a prompt's first block, and are claimed from here on
     runs: "set[_Run]"  # of its blocks, those that it still claims
+    pieces: Sequence[ClaimedPiece] = ()  # that it claims whole besides, in the prompt's order
 
 
 class _Run(msgspec.Struct, eq=False):
@@ -72,12 +72,16 @@ class Claims:
         """
         self._serial += 1
         claim = Claim(bit, self._serial, missing if start is None else prompt, start, set())
+        self.extend(claim, missing)
+        self._touch(claim)
+        return claim
+
+    def extend(self, claim: Claim, missing: Sequence[int]) -> None:
+        """The claim counts these blocks, too, which its worker was taken to hold before."""
         if not self._run_of or self._run_of.keys().isdisjoint(missing):
             self._begin(claim, missing)
         else:
             self._join(claim, missing)
-        self._touch(claim)
-        return claim
 
     def release(self, claim: Claim) -> None:
         """Withdraw a claim; what others claim stays. Twice is harmless. O(runs + blocks that
@@ -217,46 +221,3 @@ class Claims:
             self._pieces.touch(claim.bit, claim.ids)
         else:
             self._pieces.touch_from(claim.bit, claim.ids, claim.start)
-
-
-class TimedClaims:
-    """Claims that leave by themselves, soonest first.
-
-    How many there may be is the mirror's budget; beyond it the nearest deadline leaves early.
-    """
-
-    def __init__(self, claims: Claims) -> None:
-        self.claims = claims  # whose blocks they are
-        self._heap: list[tuple[float, int, Claim]] = []
-
-    @property
-    def entries(self) -> Sized:
-        """Its claims, to be counted without a Python frame."""
-        return self._heap
-
-    @property
-    def soonest(self) -> float:
-        """The nearest deadline."""
-        return self._heap[0][0] if self._heap else math.inf
-
-    def set(self, claim: Claim, deadline: float) -> None:
-        """`deadline`: on the mirror's clock, seconds. O(log claims)."""
-        if not claim.runs:
-            return
-        heapq.heappush(self._heap, (deadline, claim.serial, claim))
-
-    def __len__(self) -> int:
-        """Claims, released ones among them whose deadline has not come."""
-        return len(self._heap)
-
-    def release_soonest(self) -> bool:
-        """The nearest deadline comes now; False: there is none."""
-        if not self._heap:
-            return False
-        self.claims.release(heapq.heappop(self._heap)[2])
-        return True
-
-    def expire(self, now: float) -> None:
-        """Release what is due. O(1) if nothing is."""
-        while self._heap and self._heap[0][0] <= now:
-            self.claims.release(heapq.heappop(self._heap)[2])

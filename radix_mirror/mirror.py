@@ -12,12 +12,15 @@ from radixgate.radix_mirror.approximate import ApproximateBlocks
 from radixgate.radix_mirror.balance import Balance
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.budget import MirrorWeight
-from radixgate.radix_mirror.claims import Claims, TimedClaims
+from radixgate.radix_mirror.claims import Claims
 from radixgate.radix_mirror.mirror_config import MirrorConfig
 from radixgate.radix_mirror.pieces import PIECE_BLOCKS, Pieces
 from radixgate.radix_mirror.placement import Claimed, Placement, Visiting
 from radixgate.radix_mirror.reports import ReportedBlocks, WorkerReports
-from radixgate.radix_mirror.walk import Depths, Lookup, fill_without_holes
+from radixgate.radix_mirror.sent_prompts import SentPrompts
+from radixgate.radix_mirror.tables import Tables
+from radixgate.radix_mirror.timed_prompts import TimedPrompts
+from radixgate.radix_mirror.walk import Depths, fill_without_holes
 from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 __all__ = ["MirrorConfig", "Placement", "RadixMirror", "WorkerBlocks"]
@@ -52,31 +55,29 @@ class RadixMirror:
         self.generation = 0  # differs when a worker has come or gone: places may be others'
         self._pieces = Pieces(piece_blocks)
         self._believed = BlockMasks(self._pieces)
+        tables = [BlockMasks(self._pieces) for _ in Tier]
         self._claims = Claims(self._pieces)
-        self._deadlines = TimedClaims(self._claims)
-        self._reported = ReportedBlocks(self._claims, self._pieces)
+        self._sent = SentPrompts(self._claims, self._pieces, tables[Tier.DEVICE])
+        self._deadlines = TimedPrompts(self._sent)
+        self._reported = ReportedBlocks(tables, self._claims, self._sent)
         self._approximate = ApproximateBlocks(self._believed, config.mirror_ttl_s)
-        tables = self._reported.tables
         self._device = tables[Tier.DEVICE]
         elsewhere: list[BlockMasks | Claims] = [*tables[1:], self._claims, self._believed]
         self._others = [table.lookup for table in elsewhere]
         self._entries = [table.entries for table in elsewhere]
         self._stored = [table.entries for table in tables]
-        self._told = [*self._stored, self._claims.entries]  # all empty: nothing reported or claimed
+        # All empty: nothing reported or claimed.
+        self._told = [*self._stored, self._claims.entries, self._sent.entries]
         self._due = math.inf  # before that nothing has to leave
         # The last prompt looked for, and who holds some of it otherwise than stored on its device.
         self._looked: tuple[Sequence[int], int] = ((), 0)
-        self._balance = Balance(
-            self._stored,
-            self._deadlines,
-            self._pieces,
-            self._approximate,
-            config.mirror_budget_bytes,
-        )
+        budget = config.mirror_budget_bytes
+        beliefs = self._deadlines, self._pieces, self._approximate
+        self._balance = Balance(self._stored, *beliefs, budget)
 
     def __len__(self) -> int:
         """Entries: blocks per table; one both stored and expected counts in each."""
-        return len(self._reported) + len(self._claims) + len(self._believed)
+        return len(self._reported) + self.expected() + len(self._believed)
 
     # ------------------------------------------------------------ who is there
 
@@ -102,8 +103,8 @@ class RadixMirror:
         worker = self._workers.pop(worker_id, None)
         if worker is None:
             return
+        self._sent.purge(worker.bit)
         self._reported.reset(worker.reports, None)
-        self._claims.purge(worker.bit)
         self._approximate.purge(worker.bit)
         self.generation += 1
         self._all ^= worker.bit
@@ -153,6 +154,7 @@ class RadixMirror:
         worker = self._workers.get(worker_id)
         if worker is not None:
             self._reported.reset(worker.reports, epoch)
+            self._balance.keep()
 
     def apply(self, worker_id: str, epoch: int, events: Sequence[KvEvent]) -> None:
         """Take over what happened. Events of another epoch, or of a worker that is gone, are void.
@@ -208,12 +210,11 @@ class RadixMirror:
         # claim that is over since then is not taken for it.
         looked, leaning = self._looked
         start = 0 if leaning & worker.bit or looked is not ids else held
-        missing = self._pieces.missing(worker.bit, self._device, ids, start)
-        claim = self._claims.make(worker.bit, missing, ids, start)
+        claim = self._sent.send(worker.bit, ids, start)
         self._deadlines.set(claim, now + keep_s)
         self._due = min(self._due, now + keep_s)
-        self._balance.sent(len(missing))
-        return Placement(worker_id, Claimed(self._claims, claim))
+        self._balance.sent(len(ids) - start + self._pieces.size)
+        return Placement(worker_id, Claimed(self._sent, claim))
 
     def withdraw(self, placement: Placement) -> None:
         """The prompt was not computed there: what only it stood for leaves. Twice is harmless."""
@@ -236,15 +237,15 @@ class RadixMirror:
 
         Placements may still be ended, which then does nothing. O(blocks).
         """
-        before = len(self._claims) + len(self._believed)
+        before = self.expected() + len(self._believed)
         self._deadlines.expire(math.inf)
         self._approximate.clear()
-        return before - len(self._claims) - len(self._believed)
+        return before - self.expected() - len(self._believed)
 
     # ------------------------------------------------------------ itself
 
     def blocks_of(self, worker_id: str) -> WorkerBlocks:
-        """What is held of one worker; zeros of an unknown one. O(1)."""
+        """What is held of one worker; zeros of an unknown one. O(blocks expected of it)."""
         worker = self._workers.get(worker_id)
         if worker is None:
             return WorkerBlocks(dict.fromkeys(Tier, 0), 0, 0, 0, None, False, 0)
@@ -252,13 +253,17 @@ class RadixMirror:
         reports = worker.reports
         return WorkerBlocks(
             stored={tier: reports.counts[tier] for tier in Tier},
-            expected=self._claims.count(worker.bit),
+            expected=self._sent.count(worker.bit),
             approximate=self._approximate.count(worker.bit),
             pending_prompts=len(reports.pending),
             epoch=reports.epoch,
             complete=reports.complete,
             late_updates=reports.late_updates,
         )
+
+    def expected(self) -> int:
+        """Blocks that are expected of whichever worker. O(blocks sent and not reported)."""
+        return len(self._sent)
 
     def weight(self) -> MirrorWeight:
         """What it holds, and how many bytes that takes. O(1)."""
@@ -271,6 +276,7 @@ class RadixMirror:
         self._pieces.check(self._tables(), self._all)
         self._balance.check()
         self._claims.check()
+        self._sent.check()
         self._approximate.check()
         bits = 0
         for worker in self._workers.values():
@@ -286,6 +292,7 @@ class RadixMirror:
         self._approximate.expire(now)
         self._due = min(self._deadlines.soonest, self._approximate.next_expiry)
 
-    def _tables(self) -> list[Lookup]:
+    def _tables(self) -> Tables:
         """Where a block may be held; an empty table is not asked. The device comes first."""
-        return [self._device.lookup, *compress(self._others, self._entries)]
+        lookups = [self._device.lookup, *compress(self._others, self._entries)]
+        return Tables(lookups, self._sent.claimed)

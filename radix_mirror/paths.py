@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
 from radixgate.radix_mirror.piece import Piece
-from radixgate.radix_mirror.walk import Depths, Lookup
+from radixgate.radix_mirror.tables import Tables
+from radixgate.radix_mirror.walk import Depths
 
 # 1,285 paths of 256 workers.
 MOST_BYTES = 3 * 1024**2
@@ -48,9 +49,7 @@ class Paths:
         """Another walk."""
         self.walk_number += 1
 
-    def walk(
-        self, pieces: Sequence[Piece], depths: Depths, tables: Sequence[Lookup], workers: int
-    ) -> Path:
+    def walk(self, pieces: Sequence[Piece], depths: Depths, tables: Tables, workers: int) -> Path:
         """The path along these pieces, with which a prompt begins; enters the depths.
 
         O(pieces) where little has changed since the last time.
@@ -102,7 +101,7 @@ class Paths:
         self.bytes = 0
 
     def _walk_anew(
-        self, pieces: Sequence[Piece], depths: Depths, tables: Sequence[Lookup], workers: int
+        self, pieces: Sequence[Piece], depths: Depths, tables: Tables, workers: int
     ) -> Path:
         alive, leaning = workers, 0
         for piece in pieces:
@@ -120,9 +119,7 @@ class Paths:
         last.was_last = True
         return path
 
-    def _look_for(
-        self, place: int, path: Path, pieces: Sequence[Piece], tables: Sequence[Lookup]
-    ) -> None:
+    def _look_for(self, place: int, path: Path, pieces: Sequence[Piece], tables: Tables) -> None:
         """One worker may have another depth than it had."""
         bit = 1 << place
         path.through &= ~bit

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Protocol
 
-from radixgate.radix_mirror.walk import CROWD, Depths, FallOffs, Lookup, enter, fall_offs
+from radixgate.radix_mirror.tables import Tables
+from radixgate.radix_mirror.walk import CROWD, Depths, FallOffs, Lookup, enter
 
 # Looks that are told apart.
 _MOST_LOOKS = 8
@@ -52,7 +53,7 @@ class Piece:
                 self.stored |= mask
         return self.stored
 
-    def walk(self, depths: Depths, tables: Sequence[Lookup], alive: int, walk: int) -> int:
+    def walk(self, depths: Depths, tables: Tables, alive: int, walk: int) -> int:
         """Which of the workers `alive`, who came to it in this walk, hold all of it; enters the
         depths of the others."""
         if stale := self.stale & alive:
@@ -63,10 +64,10 @@ class Piece:
             self._enter_fallen(depths, alive ^ through)
         return through
 
-    def look(self, tables: Sequence[Lookup], workers: int, walk: int) -> None:
+    def look(self, tables: Tables, workers: int, walk: int) -> None:
         """Find anew what these workers hold of it. O(blocks until they fell)."""
         self._forget(workers)
-        self.learn(workers, fall_offs(tables, workers, self.ids, self.start))
+        self.learn(workers, tables.fall_offs(workers, self.ids, self.start))
         self.looked_at = walk
         self.looks.append((walk, workers))
         if len(self.looks) > _MOST_LOOKS:
@@ -116,7 +117,7 @@ class Piece:
             return depth
         return next(depth for mask, depth in self.crowds if mask >> place & 1)
 
-    def check(self, tables: Sequence[Lookup], workers: int) -> None:
+    def check(self, tables: Tables, workers: int) -> None:
         """Assert that it is right about all it knows something of. O(blocks x workers)."""
         assert not self.through & self.fallen
         fallen = 0
@@ -125,10 +126,11 @@ class Piece:
             assert not fallen & mask
             fallen |= mask
         assert fallen == self.fallen
+        claimed = tables.claimed.masks()
         holders = known = (self.through | self.fallen) & ~self.stale & workers
         for block in self.ids:
-            here = 0
-            for table in tables:
+            here = claimed.get(block, 0)
+            for table in tables.lookups:
                 here |= table(block, 0)
             holders &= here
         assert holders == self.through & known

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from radixgate.radix_mirror.paths import Paths
 from radixgate.radix_mirror.piece import Piece, StoredBlocks
-from radixgate.radix_mirror.walk import Depths, Lookup, enter_all, fall_offs, fill
+from radixgate.radix_mirror.tables import Tables
+from radixgate.radix_mirror.walk import Depths, FallOffs, enter_all
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
 PIECE_BLOCKS = 64
@@ -34,7 +35,7 @@ class Pieces:
     """
 
     def __init__(self, blocks: int = PIECE_BLOCKS, most_blocks: int = MOST_BLOCKS) -> None:
-        self._size = blocks
+        self.size = blocks
         self._most = most_blocks
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
@@ -50,14 +51,14 @@ class Pieces:
         """The blocks of all pieces, to be counted without a Python frame."""
         return self._stretch_of
 
-    def fill(self, depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
+    def fill(self, depths: Depths, tables: Tables, alive: int, ids: Sequence[int]) -> int:
         """As `walk.fill`; O(pieces) where earlier walks went, and O(blocks) of what has changed.
 
         A piece that nobody holds is not remembered: it would hardly be asked for again.
         """
-        size, known = self._size, self._pieces
+        size, known = self.size, self._pieces
         if len(ids) < _SHORT * size:
-            return enter_all(depths, fall_offs(tables, alive, ids, 0), len(ids))
+            return enter_all(depths, _along(tables, alive, ids, size), len(ids))
         self.paths.begin()
         leaning = 0
         pieces: list[Piece] = []
@@ -73,7 +74,7 @@ class Pieces:
                 return leaning
             part = ids[start : start + size]
             if (piece := known.get(part[-1])) is None:
-                found = fall_offs(tables, alive, part, start)
+                found = tables.fall_offs(alive, part, start)
                 if not found.left:
                     return leaning | enter_all(depths, found, start + size)
                 piece = self._remember(part, start)
@@ -82,7 +83,11 @@ class Pieces:
             leaning |= piece.leaning & alive
             alive = through
         start = len(ids) // size * size
-        return leaning | fill(depths, tables, alive, ids[start:], start)
+        return leaning | enter_all(depths, tables.fall_offs(alive, ids[start:], start), len(ids))
+
+    def remembers(self, ids: Sequence[int]) -> bool:
+        """Whether a prompt is long enough to be walked in pieces."""
+        return len(ids) >= _SHORT * self.size
 
     def missing(
         self, bit: int, stored: StoredBlocks, ids: Sequence[int], start: int
@@ -91,7 +96,7 @@ class Pieces:
 
         O(pieces) where it has stored nothing of a piece, else O(blocks).
         """
-        size, known, own = self._size, self._pieces, len(ids)
+        size, known, own = self.size, self._pieces, len(ids)
         if own < _SHORT * size:
             return stored.without(bit, ids[start:])
         missing = array("Q")
@@ -122,7 +127,7 @@ class Pieces:
 
     def touch_from(self, bit: int, ids: Sequence[int], start: int) -> None:
         """The worker is expected to hold a prompt from this depth on, or no more. O(pieces)."""
-        stretches, size = self._stretches, self._size
+        stretches, size = self._stretches, self.size
         for at in range(start - start % size, len(ids), size):
             stretch = stretches.get(ids[at])
             if stretch is not None:
@@ -141,16 +146,16 @@ class Pieces:
         self._stretch_of.clear()
         self.paths.clear()
 
-    def check(self, tables: Sequence[Lookup], workers: int) -> None:
+    def check(self, tables: Tables, workers: int) -> None:
         """Assert that a piece is right about all it knows something of. O(blocks x workers)."""
         for last, piece in self._pieces.items():
             assert piece.ids[-1] == last
             assert piece in self._stretches[piece.ids[0]].pieces
-            assert len(piece.ids) == self._size
+            assert len(piece.ids) == self.size
             for block in piece.ids:
                 assert self._stretch_of[block] is self._stretches[piece.ids[0]]
             piece.check(tables, workers)
-        assert len(self._stretch_of) <= max(self._most, self._size)
+        assert len(self._stretch_of) <= max(self._most, self.size)
         blocks = {block for piece in self._pieces.values() for block in piece.ids}
         assert blocks == self._stretch_of.keys()
         assert sum(len(stretch.pieces) for stretch in self._stretches.values()) == len(self._pieces)
@@ -189,3 +194,12 @@ class Pieces:
             del self._pieces[piece.ids[-1]]
             for block in piece.ids:
                 self._stretch_of.pop(block, None)
+
+
+def _along(tables: Tables, alive: int, ids: Sequence[int], size: int) -> FallOffs:
+    """A walk along a short prompt, of less than two pieces."""
+    found = tables.fall_offs(alive, ids[:size], 0)
+    if len(ids) <= size or not found.left:
+        return found
+    rest = tables.fall_offs(found.left, ids[size:], size)
+    return FallOffs([*found.falls, *rest.falls], rest.left, found.leaning | rest.leaning)

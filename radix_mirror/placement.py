@@ -5,7 +5,8 @@ from typing import Protocol
 import msgspec
 
 from radixgate.radix_mirror.approximate import ApproximateBlocks, Visit
-from radixgate.radix_mirror.claims import Claim, Claims
+from radixgate.radix_mirror.claims import Claim
+from radixgate.radix_mirror.sent_prompts import SentPrompts
 
 # Structs, as they are made for every request: a frozen dataclass costs five times as much.
 
@@ -36,11 +37,11 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 class Claimed(msgspec.Struct, frozen=True, eq=False):
     """On a worker with events: what it reports ends the claim, or its time."""
 
-    claims: Claims
+    sent: SentPrompts
     claim: Claim
 
     def withdraw(self) -> None:
-        self.claims.release(self.claim)
+        self.sent.release(self.claim)
 
     def answered(self) -> None:
         """Nothing to do: the worker reports what it stores."""

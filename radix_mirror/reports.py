@@ -7,7 +7,7 @@ from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.claims import Claim, Claims
-from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.sent_prompts import SentPrompts
 
 # A worker reports one pending prompt per request that waits; one that never settles any is
 # believed no further back than this.
@@ -33,9 +33,11 @@ class WorkerReports:
 class ReportedBlocks:
     """A table of masks per tier; pending prompts and confirmations go to the claims."""
 
-    def __init__(self, claims: Claims, pieces: Pieces) -> None:
-        self.tables = tuple(BlockMasks(pieces) for _ in Tier)
+    def __init__(self, tables: Sequence[BlockMasks], claims: Claims, sent: SentPrompts) -> None:
+        """`tables`: by tier."""
+        self.tables = tables
         self._claims = claims
+        self._sent = sent
 
     def __len__(self) -> int:
         return sum(map(len, self.tables))
@@ -44,6 +46,7 @@ class ReportedBlocks:
         """Forget all that the worker reported. O(all blocks) if it had stored any."""
         for key in list(worker.pending):
             self._settle(worker, key)
+        self._sent.enter(worker.bit)
         for tier in Tier:
             if worker.counts[tier]:
                 self.tables[tier].purge(worker.bit)
@@ -59,20 +62,20 @@ class ReportedBlocks:
         for event in events:
             match event:
                 case Stored():
+                    if event.tier is not Tier.DEVICE:
+                        self._sent.enter(worker.bit)
                     added = self.tables[event.tier].add(worker.bit, event.ids)
                     _count(worker, event.tier, added, 1)
                     self._claims.confirm(worker.bit, event.ids)
                 case Removed():
+                    if event.tier is Tier.DEVICE:
+                        self._sent.enter(worker.bit)
                     gone = self.tables[event.tier].drop(worker.bit, event.ids)
                     _count(worker, event.tier, gone, -1)
                 case Pending():
                     self._await(worker, event)
                 case Settled():
                     self._settle(worker, event.key)
-
-    def missing(self, worker: WorkerReports, ids: Sequence[int]) -> Sequence[int]:
-        """Those of `ids` that the worker has not reported as stored on its device, in order."""
-        return self.tables[Tier.DEVICE].without(worker.bit, ids)
 
     def depth(self, worker: WorkerReports, ids: Sequence[int]) -> int:
         """How many leading blocks of a prompt it has reported, in any tier. O(depth x tiers)."""
@@ -95,13 +98,12 @@ class ReportedBlocks:
         self._settle(worker, event.key)
         if len(worker.pending) >= MAX_PENDING_PROMPTS:
             self._settle(worker, next(iter(worker.pending)))
-        claim = self._claims.make(worker.bit, self.missing(worker, event.ids))
-        worker.pending[event.key] = claim
+        worker.pending[event.key] = self._sent.wait(worker.bit, event.ids)
 
     def _settle(self, worker: WorkerReports, key: int) -> None:
         claim = worker.pending.pop(key, None)
         if claim is not None:
-            self._claims.release(claim)
+            self._sent.release(claim)
 
 
 def _count(worker: WorkerReports, tier: Tier, blocks: Sequence[int], sign: int) -> None:

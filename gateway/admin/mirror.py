@@ -41,7 +41,7 @@ class MirrorRoutes:
                 "block_size": key.block_size,
                 "bytes": weight.bytes,
                 "reported": weight.reported,
-                "expected": weight.claimed,
+                "expected": mirror.expected(),
                 "approximate": weight.approximate,
             }
             workers.setdefault(id(mirror), {})[identity.id] = _numbers(mirror, identity.id)

@@ -3,6 +3,7 @@
 import gc
 import random
 import tracemalloc
+from array import array
 from collections.abc import Callable
 
 import pytest
@@ -95,11 +96,17 @@ def claim(mirror: RadixMirror, prompt: list[int]) -> None:
     mirror.expect("own", prompt, 9.0)
 
 
+def claim_whole(mirror: RadixMirror, prompt: list[int]) -> None:
+    """Prompts as long as this are claimed in pieces."""
+    ids = array("Q", (block ^ n for n in range(3) for block in prompt))
+    mirror.expect("own", ids, 9.0)
+
+
 def believe(mirror: RadixMirror, prompt: list[int]) -> None:
     mirror.expect("other", prompt, 9.0)
 
 
-@pytest.mark.parametrize("enter", [report, claim, believe])
+@pytest.mark.parametrize("enter", [report, claim, claim_whole, believe])
 def test_what_an_entry_weighs_is_what_it_takes(enter: Callable[..., None]) -> None:
     """Within a half: tables double in size now and then, so no figure is exact for all counts."""
     rng = random.Random(1)

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from radixgate.radix_mirror.block_masks import BlockMasks
 from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
+from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
 from radixgate.radix_mirror.paths import Path, Paths
 from radixgate.radix_mirror.piece import Piece
 from radixgate.radix_mirror.pieces import Pieces
-from radixgate.radix_mirror.walk import Lookup, fill
+from radixgate.radix_mirror.tables import Tables
+from radixgate.radix_mirror.walk import fill
 
 SIZE = 2
 WORKERS = 12
@@ -19,6 +21,8 @@ ALL = (1 << WORKERS) - 1
 LONG = (1, 2, 3, 4, 5, 6, 7)
 # They part behind the first piece, and within the second.
 PROMPTS = (LONG, (1, 2, 11, 12, 13, 14), (1, 2, 3, 21, 22, 23), (1, 2))
+
+NO_TABLES = Tables([lambda block, default: default], ClaimedPieces(SIZE))
 
 
 class Counted:
@@ -40,7 +44,7 @@ class Bench:
         self.pieces = Pieces(SIZE, most_blocks)
         self.table = BlockMasks(self.pieces)
         self.counted = Counted(self.table)
-        self.tables: Sequence[Lookup] = [self.counted.lookup]
+        self.tables = Tables([self.counted.lookup], ClaimedPieces(SIZE))
 
     def depths(self, ids: Sequence[int] = LONG) -> list[int]:
         found = [0] * WORKERS
@@ -154,9 +158,9 @@ def test_beyond_the_bound_the_oldest_path_leaves() -> None:
     for number in range(1, 6):
         paths.begin()
         piece = ended_before(number, paths.walk_number)
-        paths.walk([piece], [0], [lambda block, default: default], 0b1)
+        paths.walk([piece], [0], NO_TABLES, 0b1)
         assert paths.bytes == min(number, 3) * each
-    paths.walk([piece], [0], [lambda block, default: default], 0b1)
+    paths.walk([piece], [0], NO_TABLES, 0b1)
     assert paths.bytes == 3 * each
     paths.clear()
     assert paths.bytes == 0
@@ -168,7 +172,7 @@ def test_a_path_that_is_walked_again_outlasts_newer_ones() -> None:
     def walked(number: int) -> Path:
         paths.begin()
         piece = ended_before(number, paths.walk_number)
-        return paths.walk([piece], [0], [lambda block, default: default], 0b1)
+        return paths.walk([piece], [0], NO_TABLES, 0b1)
 
     first, second, _ = walked(1), walked(2), walked(3)
     assert walked(1) is first
@@ -181,7 +185,7 @@ def test_a_path_that_is_larger_than_the_bound_is_kept_alone() -> None:
     paths = Paths(most_bytes=0)
     for number in (1, 2):
         piece = ended_before(number, 0)
-        paths.walk([piece], [0], [lambda block, default: default], 0b1)
+        paths.walk([piece], [0], NO_TABLES, 0b1)
         assert paths.bytes == PATH_BYTES + DEPTH_BYTES
 
 
@@ -240,11 +244,12 @@ def test_whatever_changed_since_the_depths_are_those_of_a_walk_along_all_blocks(
 ) -> None:
     pieces = Pieces(piece_blocks, most)
     table = BlockMasks(pieces)
+    tables = Tables([table.lookup], ClaimedPieces(piece_blocks))
     for places, adds, path, start, end, asked in steps:
         for place in places:
             (table.add if adds else table.drop)(1 << place, path[start:end])
         expected, found = [0] * WORKERS, [0] * WORKERS
         leaning = fill(expected, [table.lookup], ALL, asked)
-        assert pieces.fill(found, [table.lookup], ALL, asked) == leaning
+        assert pieces.fill(found, tables, ALL, asked) == leaning
         assert found == expected
-        pieces.check([table.lookup], ALL)
+        pieces.check(tables, ALL)

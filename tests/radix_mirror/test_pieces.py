@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
 from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.tables import Tables
 from radixgate.radix_mirror.walk import fill
 
 SIZE = 2
@@ -22,7 +24,7 @@ class Bench:
     def __init__(self, most_blocks: int = 1_000) -> None:
         self.pieces = Pieces(SIZE, most_blocks)
         self.first, self.second = BlockMasks(self.pieces), BlockMasks(self.pieces)
-        self.tables = [self.first.lookup, self.second.lookup]
+        self.tables = Tables([self.first.lookup, self.second.lookup], ClaimedPieces(SIZE))
 
     def depths(self, ids: Sequence[int] = PROMPT) -> list[int]:
         found = [0, 0]
@@ -73,7 +75,7 @@ def test_a_worker_of_which_all_may_have_changed_is_looked_at_again() -> None:
     assert bench.depths() == [7, 7]
     # Behind the pieces' back, as claims change: they tell of it afterwards.
     held = dict.fromkeys(PROMPT, A | B)
-    bench.tables = [lambda block, default: held.get(block, default)]
+    bench.tables = Tables([lambda block, default: held.get(block, default)], ClaimedPieces(SIZE))
     held[4], held[6] = B, A
     bench.pieces.touch_all(A)
     bench.pieces.touch_from(B, PROMPT, 5)  # from the middle of a piece
@@ -178,13 +180,13 @@ def test_after_any_changes_both_walks_agree(
     bench = Bench()
     bench.pieces = Pieces(size, most)
     bench.first, bench.second = BlockMasks(bench.pieces), BlockMasks(bench.pieces)
-    bench.tables = [bench.first.lookup, bench.second.lookup]
+    bench.tables = Tables([bench.first.lookup, bench.second.lookup], ClaimedPieces(size))
     for bit, into_first, adds, path, start, end in changes:
         table = bench.first if into_first else bench.second
         (table.add if adds else table.drop)(bit, path[start:end])
         for asked in PATHS:
             expected = [0, 0]
-            leaning = fill(expected, bench.tables, A | B, asked)
+            leaning = fill(expected, bench.tables.lookups, A | B, asked)
             found = [0, 0]
             assert bench.pieces.fill(found, bench.tables, A | B, asked) == leaning
             assert found == expected
