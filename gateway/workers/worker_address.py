@@ -1,9 +1,15 @@
 """What a worker's URL says: how to speak to it, where it is, and what it is called here."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from radixgate.errors import RequestError
+
+# It stands in headers and logs as it is. Underscores are no part of names, and used all the same.
+_HOST = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%[A-Za-z0-9_.-]+)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +46,20 @@ def read_worker_url(url: str, schemes: frozenset[str]) -> WorkerAddress:
         raise RequestError(
             f"worker {url!r:.200}: only an address is expected, {example}", param="url"
         )
+    if not _HOST.fullmatch(host):
+        raise RequestError(
+            f"worker {url!r:.200}: {host!r:.100} is no name of a host, nor an address of one"
+            f"{_in_ascii(host)}",
+            param="url",
+        )
     return WorkerAddress(scheme, host, port)
+
+
+def _in_ascii(host: str) -> str:
+    """How a name in another script is written on the wire; empty: it is none."""
+    if host.isascii():
+        return ""
+    try:
+        return f" (write it as {host.encode('idna').decode()!r:.300})"
+    except UnicodeError:
+        return ""
