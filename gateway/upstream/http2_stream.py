@@ -1,4 +1,4 @@
-"""One gRPC call with messages both ways, alone on a connection of HTTP/2.
+"""One gRPC call whose messages go both ways, or back only, alone on a connection of HTTP/2.
 
 All of HTTP/2 is h2's work, but for two kinds of frames. DATA that comes in is read here: every step
 of a worker is one such frame, and h2 takes as long for it as a dozen rows do. And GOAWAY, after
@@ -73,6 +73,7 @@ class Http2Stream(asyncio.Protocol):
         self._window = WINDOW_BYTES  # what the worker may still send
         self._status: str | None = None  # what its trailers say
         self._unsent = bytearray()  # messages, framed
+        self._says_all = False  # nothing will be sent behind it
         self._flushing = False  # the loop will call `_flush`
         self._paused = False  # the socket is full
 
@@ -86,6 +87,15 @@ class Http2Stream(asyncio.Protocol):
         self._unsent += framed(message)
         if self._transport is not None:
             self._flush_soon()
+
+    def send_last(self, message: bytes) -> None:
+        """As `send`; nothing is sent behind it, and the worker is told so."""
+        self._says_all = True
+        self.send(message)
+
+    def close(self, why: str) -> None:
+        """Have `run` return this; `on_message` may call it, and gets what came with it."""
+        self._end(why)
 
     async def run(self) -> str:
         """Connect, and stay until it ends; why it did. Cancelled: it is closed."""
@@ -245,7 +255,8 @@ class Http2Stream(asyncio.Protocol):
             room = min(window, h2.max_outbound_frame_size, MAX_SENT_FRAME_BYTES)
             if room <= 0:
                 return
-            h2.send_data(_STREAM, bytes(memoryview(unsent)[:room]))
+            ends = self._says_all and len(unsent) <= room
+            h2.send_data(_STREAM, bytes(memoryview(unsent)[:room]), end_stream=ends)
             del unsent[:room]
             self._write(h2.data_to_send())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +30,7 @@ from radixgate.text.prompt_encoder import PromptEncoder
 
 TOKENS: Literal["tokens"] = "tokens"
 _MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
-_ATTACH = f"/{pb.DESCRIPTOR.services_by_name['Worker'].full_name}/Attach"
+_SERVICE = pb.DESCRIPTOR.services_by_name["Worker"].full_name
 # Who is believed over TLS where no authorities are named, as by gRPC itself.
 _GRPC_AUTHORITIES = Path(grpc.__file__).parent / "_cython/_credentials/roots.pem"
 _CHANNEL_OPTIONS = (
@@ -46,8 +47,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5_000),
     # Nothing is shared with another channel to the same address, its backoff least of all.
     ("grpc.use_local_subchannel_pool", 1),
-    # A window of one size. One that follows the line is measured by a ping for each message of a
-    # watch, and each ping wakes three of gRPC's threads.
+    # A window of one size. One that follows the line is measured by pings, and each of them wakes
+    # three of gRPC's threads.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 1024 * 1024),
 )
@@ -69,9 +70,10 @@ class GrpcWorker:
             )
         self._stub = rpc.WorkerStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = health_pb2_grpc.HealthStub(self._channel)
-        self._endpoint = self._attach_endpoint()
+        self._endpoint = self._streams_endpoint()
         self._pings = Pings()
-        self._attach = AttachStream(self._dial, parts.gateway_id, address.id)
+        attach = partial(self._dial, "Attach")
+        self._attach = AttachStream(attach, parts.gateway_id, address.id)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._closing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[ModelEncoder] | None = None
@@ -84,19 +86,19 @@ class GrpcWorker:
             on_close=self._close_channel,
         )
         self._watches = WorkerWatches(
-            self._stub, address.id, parts.fleet, parts.gateway_id, parts.mirror_file
+            self._dial, address.id, parts.fleet, parts.gateway_id, parts.mirror_file
         )
 
-    def _attach_endpoint(self) -> GrpcEndpoint:
+    def _streams_endpoint(self) -> GrpcEndpoint:
         address, certificates = self._address, self._parts.certificates
         # A distribution may have left them out: then the system's are believed, as by gRPC.
         known = str(_GRPC_AUTHORITIES) if _GRPC_AUTHORITIES.exists() else None
         tls = None if certificates is None else certificates.http2(known)
         return GrpcEndpoint(address.host, address.port, address.id, tls)
 
-    def _dial(self, on_message: Callable[[bytes], None]) -> Http2Stream:
-        """Outputs come many times a second, and gRPC's threads cost more than reading them."""
-        return Http2Stream(self._endpoint, _ATTACH, on_message, self._pings)
+    def _dial(self, method: str, on_message: Callable[[bytes], None]) -> Http2Stream:
+        """For what comes many times a second: gRPC's threads cost more than reading it."""
+        return Http2Stream(self._endpoint, f"/{_SERVICE}/{method}", on_message, self._pings)
 
     @property
     def client(self) -> GrpcWorkerClient:

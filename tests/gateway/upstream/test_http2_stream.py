@@ -43,6 +43,29 @@ async def test_what_is_sent_in_one_turn_goes_in_one_frame() -> None:
         assert one.peer.count(events.DataReceived) == 1
 
 
+async def test_behind_its_last_message_the_worker_hears_that_there_is_no_more() -> None:
+    async with opened() as one:
+        one.stream.send_last(b"x" * 100_000)
+        await settle()
+        assert one.peer.count(events.StreamEnded) == 0  # its window holds 65,535 bytes
+        one.peer.h2.acknowledge_received_data(65_535, STREAM)
+        one.peer.say()
+        assert messages_of(one.peer.commands) == [b"x" * 100_000]
+        assert one.peer.count(events.StreamEnded) == 1
+        one.peer.deliver(data(framed(b"what it tells then")))
+        assert one.messages == [b"what it tells then"]
+        assert one.alive
+
+
+async def test_who_has_heard_enough_closes_it() -> None:
+    async with opened() as one:
+        one.stream.close("enough")
+        one.peer.heard.clear()
+        assert await one.why() == "enough"
+        assert one.peer.closed
+        assert not one.peer.aborted
+
+
 async def test_settings_and_pings_are_answered() -> None:
     async with opened() as one:
         assert one.peer.count(events.SettingsAcknowledged) == 1
