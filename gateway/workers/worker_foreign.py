@@ -134,7 +134,7 @@ class ForeignWorker:
             try:
                 async with asyncio.timeout((until - _now()) / 2):
                     info = await self._server_info()
-            except TimeoutError:
+            except (TimeoutError, WorkerFailed):
                 return known
             known = _told(known, info)
         self._told_at, self._given_up = dialed, 0

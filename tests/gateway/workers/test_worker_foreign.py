@@ -154,13 +154,21 @@ async def test_over_a_new_connection_the_names_stay_where_the_list_cannot_be_had
         assert await handle.probe() == replace(known, instance_id="another")
 
 
-async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so_in_time() -> None:
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda request: [Hang()], id="silent"),
+        pytest.param(lambda request: json_answer({}, 500), id="refused"),
+        pytest.param(lambda request: [Reset()], id="broken-off"),
+    ],
+)
+async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so(script: Script) -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker, timeout_s=0.2)
         known = await handle.probe()
         await worker.stop()
         await worker.start()
-        worker.admin["/server_info"] = lambda request: [Hang()]
+        worker.admin["/server_info"] = script
         assert await handle.probe() == known
         worker.admin["/server_info"] = lambda request: json_answer({"instance_id": "another"})
         assert await handle.probe() == replace(known, instance_id="another")
