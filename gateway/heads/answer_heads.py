@@ -10,13 +10,15 @@ MAX_HEADS = 256
 MAX_HEAD_BYTES = 1_024
 # A longer body seldom comes in one piece.
 MAX_BODY_BYTES = 65_536
+_FRAMING = (b"transfer-encoding", b"content-length")
 
 
 class AnswerHead(msgspec.Struct, gc=False):
-    """Of an answer that came whole in one piece, with a length, on a connection that was kept."""
+    """Of an answer on a connection that was kept: one in chunks, or one that came whole in one
+    piece, with a length."""
 
     size: int  # bytes of the head, up to its body
-    whole: int  # bytes with the body
+    whole: int  # bytes with the body; 0: it is in chunks
     status: int
     headers: Headers  # shared by all answers with this head: never changed
 
@@ -29,9 +31,12 @@ class AnswerHeads:
         self._lists: dict[bytes, Headers] = {}  # of answers that the parser has read
 
     def find(self, piece: bytes) -> AnswerHead | None:
-        """The head of a piece that is a whole answer, no more and no less; None: parse it. O(1)."""
+        """The head of a piece that is a whole answer, no more and no less, or begins one in chunks;
+        None: parse it. O(1)."""
         known = self._known.get(piece[: piece.find(b"\r\n\r\n") + 4])
-        return known if known is not None and known.whole == len(piece) else None
+        if known is None or known.whole not in (0, len(piece)):
+            return None
+        return known
 
     def learn(self, piece: bytes, status: int, headers: Headers) -> None:
         """Remember the head of a whole answer that the parser has read."""
@@ -42,9 +47,22 @@ class AnswerHeads:
         whole = size + int(length)
         if whole != len(piece) or int(length) > MAX_BODY_BYTES:
             return
+        self._keep(piece, AnswerHead(size, whole, status, headers))
+
+    def learn_chunked(self, piece: bytes, status: int, headers: Headers) -> None:
+        """Remember the head that `piece` begins with, if the body behind it is in chunks."""
+        size = piece.find(b"\r\n\r\n") + 4
+        # An interim head may stand before the answer's own.
+        if status != 200 or not piece.startswith(b"HTTP/1.1 200") or not 4 < size <= MAX_HEAD_BYTES:
+            return
+        framing = [value for name, value in headers if name in _FRAMING]
+        if framing == [b"chunked"]:
+            self._keep(piece, AnswerHead(size, 0, status, headers))
+
+    def _keep(self, piece: bytes, head: AnswerHead) -> None:
         if len(self._known) >= MAX_HEADS:
             self._known.clear()
-        self._known[piece[:size]] = AnswerHead(size, whole, status, headers)
+        self._known[piece[: head.size]] = head
 
     def same(self, piece: bytes, status: int, headers: Headers) -> Headers:
         """The list that the same head had before, so that what was made of it is found by its id.

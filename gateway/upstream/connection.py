@@ -7,9 +7,11 @@ import httptools
 
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.attempt import Headers
-from radixgate.gateway.heads.answer_heads import AnswerHeads
+from radixgate.gateway.heads.answer_heads import AnswerHead, AnswerHeads
+from radixgate.gateway.heads.chunks import whole_chunks
 from radixgate.gateway.loop.deadlines import NEVER
 from radixgate.gateway.loop.loop_turn import AT_ONCE_BYTES, LoopTurn
+from radixgate.gateway.upstream.late_bytes import LateBytes
 from radixgate.gateway.upstream.listener import Listener
 
 # A worker's head longer than this is nonsense, and must not fill the gateway.
@@ -54,6 +56,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._status = 0  # of a head that the listener has not heard of
         self._complete = self._keeps = False  # the answer is whole; the worker lets us go on
         self._surplus = False  # more came than was asked for
+        self._unparsed = b""  # the head of an answer of which the parser has seen nothing
         self._paused = False
         # Called for each chunk of a stream: no frame of Python's.
         self.on_body = self._parts.append
@@ -64,6 +67,7 @@ class UpstreamConnection(asyncio.Protocol):
         assert self._transport is not None
         self._listener = listener
         self._answered = self._headed = False
+        self._unparsed = b""
         # A large body is not copied to stand behind its head.
         if len(body) < AT_ONCE_BYTES:
             self._pool.turn.put(self._transport, head + body)
@@ -94,6 +98,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
+        self._late = LateBytes(self._transport, self._pool.turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pool.turn.answers.work_off()
@@ -121,11 +126,49 @@ class UpstreamConnection(asyncio.Protocol):
             return
         pool = self._pool
         pool.heard = True
-        if not (self._answered or self._surplus):
-            known = pool.heads.find(data)
-            if known is not None:  # it is not parsed
-                self._answer_at_once(known.status, known.headers, data[known.size :])
+        if self._unparsed:
+            data = self._late.behind(data)
+            if self._take_chunks(data, None):
                 return
+            self._catch_up()
+        elif not (self._answered or self._surplus):
+            known = pool.heads.find(data)  # then it is not parsed
+            if known is not None:
+                if known.whole:
+                    self._answer_at_once(known.status, known.headers, data[known.size :])
+                    return
+                data = self._late.behind(data)
+                if self._take_chunks(data, known):
+                    return
+        self._parse(data)
+
+    def _take_chunks(self, data: bytes, begins: AnswerHead | None) -> bool:
+        """Of an answer that begins with this head, or has begun. False: they are to be parsed."""
+        chunks = whole_chunks(data, 0 if begins is None else begins.size)
+        if chunks is None:
+            return False
+        body, ends = chunks
+        if begins is not None:
+            if ends:
+                self._answer_at_once(begins.status, begins.headers, body)
+                return True
+            self._unparsed = data[: begins.size]
+            self._answered = self._headed = self._framed = self._keeps = True
+            assert self._listener is not None
+            self._listener.on_response(begins.status, begins.headers)
+        if body and self._listener is not None:
+            self._listener.on_data(body)
+        if ends:
+            self._end()
+        return True
+
+    def _catch_up(self) -> None:
+        """The parser is to read on behind whole chunks: it has not seen their head."""
+        self._headed = False
+        self._parser.feed_data(self._unparsed)
+        self._unparsed, self._status = b"", 0  # of what the listener has heard
+
+    def _parse(self, data: bytes) -> None:
         wrong = ""
         try:
             self._parser.feed_data(data)
@@ -138,12 +181,13 @@ class UpstreamConnection(asyncio.Protocol):
         begins, self._answered = not self._answered, True
         self._surplus = self._surplus or (bool(wrong) and self._complete)
         if begins and self._status:
-            heads, status, headers = self._pool.heads, self._status, self._headers
-            if not self._complete or wrong:
-                self._headers = heads.same(data, status, headers)
-            elif self._reusable and self._parts:
+            heads, status = self._pool.heads, self._status
+            headers = self._headers = heads.same(data, status, self._headers)
+            stays = self._keeps if self._complete else self._parser.should_keep_alive()
+            if stays and not wrong:
+                heads.learn_chunked(data, status, headers)
+            if self._complete and not wrong and self._reusable and self._parts:
                 heads.learn(data, status, headers)
-                headers = heads.same(data, status, headers)
                 self._answer_at_once(status, headers, self._take_body())
                 return
         self._deliver()

@@ -78,3 +78,36 @@ def test_a_head_behind_another_has_its_own_list(begins: bytes) -> None:
     for value in (b"1", b"2"):
         headers = [(b"content-length", value)]
         assert heads.same(begins + HEAD, 200, headers) is headers
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+IN_CHUNKS: Headers = [(b"transfer-encoding", b"chunked")]
+
+
+def test_the_head_of_an_answer_in_chunks_is_found_however_much_of_it_is_there() -> None:
+    heads = AnswerHeads()
+    heads.learn_chunked(CHUNKED + b"1\r\na\r\n", 200, IN_CHUNKS)
+    for body in (b"", b"1\r", b"1\r\na\r\n0\r\n\r\n"):
+        known = heads.find(CHUNKED + body)
+        assert known is not None
+        assert (known.size, known.whole, known.headers) == (len(CHUNKED), 0, IN_CHUNKS)
+    assert heads.find(CHUNKED[:-1]) is None
+
+
+@pytest.mark.parametrize(
+    ("piece", "status", "headers"),
+    [
+        pytest.param(HEAD, 200, FIELDS, id="length"),
+        pytest.param(CHUNKED, 200, [*IN_CHUNKS, *FIELDS], id="both"),
+        pytest.param(CHUNKED, 200, [(b"transfer-encoding", b"gzip, chunked")], id="more-codings"),
+        pytest.param(CHUNKED.replace(b"200", b"404"), 404, IN_CHUNKS, id="other-status"),
+        pytest.param(b"HTTP/1.1 103 Early\r\n\r\n" + CHUNKED, 200, IN_CHUNKS, id="behind-interim"),
+        pytest.param(CHUNKED[:-4] + b"\r\nx: " + b"y" * 2000, 200, IN_CHUNKS, id="cut"),
+    ],
+)
+def test_other_heads_are_not_learned_as_chunked(
+    piece: bytes, status: int, headers: Headers
+) -> None:
+    heads = AnswerHeads()
+    heads.learn_chunked(piece, status, headers)
+    assert heads.find(piece) is None

@@ -1,0 +1,43 @@
+"""What a connection has brought since the event loop read it, earlier in the same turn."""
+
+import asyncio
+import os
+
+from radixgate.gateway.loop.loop_turn import AT_ONCE_BYTES, LoopTurn
+
+# A shorter piece is a slow stream's, behind which nothing more has come.
+WORTH_A_READ_BYTES = 1_024
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+class LateBytes:
+    """Reads on where the loop has stopped, so that two pieces become one.
+
+    The loop reads all connections before any of it is worked off. What has come by then would take
+    a turn of its own, with one more read and write, and be sent later. Nothing is waited for.
+    """
+
+    __slots__ = ("_fd", "_transport", "_turn")
+
+    def __init__(self, transport: asyncio.Transport, turn: LoopTurn) -> None:
+        sock = transport.get_extra_info("socket")
+        # Under TLS what the socket holds is not what its protocol gets.
+        tls = transport.get_extra_info("sslcontext") is not None
+        self._fd = -1 if sock is None or tls else sock.fileno()
+        self._transport, self._turn = transport, turn
+
+    def behind(self, data: bytes) -> bytes:
+        """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has."""
+        if len(data) < WORTH_A_READ_BYTES or len(data) >= AT_ONCE_BYTES or self._turn.at_once:
+            return data  # a large one, and any of such a turn, has just been read
+        # A closed connection's number may be another's by now.
+        if self._fd < 0 or data.endswith(LAST_CHUNK) or not self._transport.is_reading():
+            return data
+        try:
+            return data + os.read(self._fd, AT_ONCE_BYTES)
+        except BlockingIOError:
+            return data
+        except OSError:
+            # An error is told to one reader only, and the loop will not hear of it.
+            self._transport.abort()
+            return data
