@@ -164,8 +164,10 @@ class FrontConnection(asyncio.Protocol):
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
         more = b"" if head.framed else self._framing()
-        whole = http_answer.one_chunk(body) if self._chunked else body
-        answer = b"".join((head.lines, own, more, self._connection_line(), b"\r\n", whole))
+        line, end = http_answer.around(body) if self._chunked else (b"", b"")
+        # In one copy of the body.
+        parts = (head.lines, own, more, self._connection_line(), b"\r\n", line, body, end)
+        answer = b"".join(parts)
         if self._transport is not None:
             self._turn.put(self._transport, answer)
         self._answered()

@@ -65,6 +65,6 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def one_chunk(body: bytes) -> bytes:
-    """All of a body, and its end."""
-    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+def around(body: bytes) -> tuple[bytes, bytes]:
+    """What stands before and behind all of a body that goes out as one chunk."""
+    return b"%x\r\n" % len(body), b"\r\n0\r\n\r\n"
