@@ -5,7 +5,7 @@ import msgspec
 # Measured with benchmarks/mirror.py, table and object overhead included; blocks by kind.
 REPORTED_BYTES = 90
 CLAIMED_BYTES = 90
-CLAIMED_IN_PIECE_BYTES = 18  # of a piece that is claimed whole, the prompt included
+CLAIMED_IN_PIECE_BYTES = 13  # of a piece that is claimed whole, the prompt included
 APPROXIMATE_BYTES = 170
 # A block of the pieces of earlier walks.
 REMEMBERED_BYTES = 125

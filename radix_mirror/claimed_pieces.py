@@ -1,12 +1,12 @@
 """Whole pieces of prompts that workers are about to hold: one entry a piece instead of a block."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 # Prompts that part within a piece have one each; beyond so many, blocks are claimed one by one
 # there, as a walk compares the piece to which it comes with each of these.
-_MOST_SIBLINGS = 4
+_MOST_ALIKE = 4
 
 
 class ClaimedPiece(msgspec.Struct, eq=False):
@@ -19,7 +19,8 @@ class ClaimedPiece(msgspec.Struct, eq=False):
     start: int  # the depth of its first block
     last: int  # its last block
     mask: int  # the workers for which it is claimed
-    claims: dict[int, int]  # by bit, how many; none of zero
+    more: dict[int, int] | None  # by bit, how many more than one claim it; none of zero
+    alike: "ClaimedPiece | None"  # another one that begins with the same block
 
     def shared(self, ids: Sequence[int]) -> int:
         """With how many of its blocks `ids` begin, of which the first is its own. O(log blocks)."""
@@ -35,79 +36,105 @@ class ClaimedPiece(msgspec.Struct, eq=False):
 
 
 class ClaimedPieces:
-    """By first and by last block. A worker for which a piece is claimed holds all of it: what it
-    had not stored when the claim was made is claimed, and it has reported nothing since."""
+    """By first block. A worker for which a piece is claimed holds all of it: what it had not stored
+    when the claim was made is claimed, and it has lost nothing since."""
 
     def __init__(self, size: int) -> None:
         """`size`: the blocks of a piece."""
         self.size = size
-        self.by_last: dict[int, ClaimedPiece] = {}
-        self.by_first: dict[int, list[ClaimedPiece]] = {}
+        self.by_first: dict[int, ClaimedPiece] = {}  # the first of those that are alike
+        self.blocks = 0  # of all pieces
 
     def hold(self, bit: int, prompt: Sequence[int], start: int) -> list[ClaimedPiece]:
         """Claim all pieces of a prompt that reach beyond the depth `start`, but for those to which
         too many others are alike. O(pieces)."""
-        size, known = self.size, self.by_last
+        size, known = self.size, self.by_first
         held = []
         at = start - start % size
-        for last in prompt[at + size - 1 :: size]:
-            piece = known.get(last)
+        for first, last in zip(prompt[at::size], prompt[at + size - 1 :: size], strict=False):
+            piece = alike = known.get(first)
+            while piece is not None and piece.last != last:
+                piece = piece.alike
             if piece is None:
-                piece = self._begin(prompt, at, last)
-            if piece is not None:
+                if alike is not None and _many(alike):
+                    at += size
+                    continue
+                piece = known[first] = ClaimedPiece(prompt, at, last, bit, None, alike)
+                self.blocks += size
+            elif piece.mask & bit:
+                more = piece.more = piece.more or {}
+                more[bit] = more.get(bit, 0) + 1
+            else:
                 piece.mask |= bit
-                claims = piece.claims
-                claims[bit] = claims.get(bit, 0) + 1
-                held.append(piece)
+            held.append(piece)
             at += size
         return held
 
     def drop(self, bit: int, held: Sequence[ClaimedPiece]) -> None:
         """One claim of each leaves. O(pieces)."""
         for piece in held:
-            claims = piece.claims
-            left = claims[bit] - 1
-            if left:
-                claims[bit] = left
+            more = piece.more
+            if more and bit in more:
+                more[bit] -= 1
+                if not more[bit]:
+                    del more[bit]
                 continue
-            del claims[bit]
             piece.mask ^= bit
-            if not claims:
+            if not piece.mask:
                 self._end(piece)
+
+    def claims(self) -> int:
+        """How often pieces are claimed. O(pieces x workers)."""
+        return sum(
+            piece.mask.bit_count() + sum((piece.more or {}).values()) for piece in self.pieces()
+        )
+
+    def pieces(self) -> Iterator[ClaimedPiece]:
+        """All of them."""
+        for alike in self.by_first.values():
+            yield from _alike(alike)
 
     def masks(self) -> dict[int, int]:
         """By block. O(blocks)."""
         masks: dict[int, int] = {}
-        for piece in self.by_last.values():
+        for piece in self.pieces():
             for block in piece.prompt[piece.start : piece.start + self.size]:
                 masks[block] = masks.get(block, 0) | piece.mask
         return masks
 
     def check(self) -> None:
-        """Assert that both tables have the same, and nothing that nobody claims. O(pieces)."""
-        known = [piece for pieces in self.by_first.values() for piece in pieces]
-        assert all(self.by_first.values())
-        assert len(known) == len(self.by_last)
+        """Assert that each stands where it begins, and is claimed by somebody. O(pieces)."""
+        known = list(self.pieces())
+        assert self.blocks == self.size * len(known)
         for piece in known:
-            assert self.by_last[piece.last] is piece
-            assert piece in self.by_first[piece.prompt[piece.start]]
+            assert piece in _alike(self.by_first[piece.prompt[piece.start]])
             assert piece.start % self.size == 0
             assert piece.last == piece.prompt[piece.start + self.size - 1]
-            assert piece.mask == sum(piece.claims) > 0
-            assert min(piece.claims.values()) > 0
-
-    def _begin(self, prompt: Sequence[int], start: int, last: int) -> ClaimedPiece | None:
-        siblings = self.by_first.setdefault(prompt[start], [])
-        if len(siblings) >= _MOST_SIBLINGS:
-            return None
-        piece = self.by_last[last] = ClaimedPiece(prompt, start, last, 0, {})
-        siblings.append(piece)
-        return piece
+            assert piece.mask > 0
+            assert all(piece.mask & bit and more > 0 for bit, more in (piece.more or {}).items())
+        assert len({piece.last for piece in known}) == len(known)
 
     def _end(self, piece: ClaimedPiece) -> None:
-        del self.by_last[piece.last]
+        self.blocks -= self.size
         first = piece.prompt[piece.start]
-        siblings = self.by_first[first]
-        siblings.remove(piece)
-        if not siblings:
+        before = self.by_first[first]
+        if before is not piece:
+            while before.alike is not piece:
+                assert before.alike is not None
+                before = before.alike
+            before.alike = piece.alike
+        elif piece.alike is None:
             del self.by_first[first]
+        else:
+            self.by_first[first] = piece.alike
+
+
+def _alike(piece: ClaimedPiece | None) -> Iterator[ClaimedPiece]:
+    while piece is not None:
+        yield piece
+        piece = piece.alike
+
+
+def _many(piece: ClaimedPiece) -> bool:
+    """Whether these are as many as may be alike."""
+    return sum(1 for _ in _alike(piece)) >= _MOST_ALIKE

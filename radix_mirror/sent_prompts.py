@@ -43,8 +43,8 @@ class SentPrompts:
 
     @property
     def entries(self) -> Sized:
-        """The claimed pieces, to be counted without a Python frame."""
-        return self.claimed.by_last
+        """Empty if no piece is claimed: to be asked without a Python frame."""
+        return self.claimed.by_first
 
     @property
     def one_by_one(self) -> int:
@@ -54,7 +54,7 @@ class SentPrompts:
     @property
     def blocks_in_pieces(self) -> int:
         """Blocks of claimed pieces, whatever of them is stored. O(1)."""
-        return len(self.claimed.by_last) * self.claimed.size
+        return self.claimed.blocks
 
     def send(self, bit: int, ids: Sequence[int], start: int) -> Claim:
         """The worker will hold this prompt, of which it has stored what is before the depth
@@ -94,8 +94,14 @@ class SentPrompts:
     def enter(self, bit: int) -> None:
         """What the worker has not stored by now is claimed block by block from now on: it is about
         to lose some, or has them elsewhere. O(its blocks in pieces), O(1) if there are none."""
+        before: Claim | None = None
         for claim in list(self._whole.get(bit, ())):
-            self._claims.extend(claim, self._missing(claim))
+            # One prompt is mostly claimed twice: as sent and as waiting.
+            if before is None or (claim.ids, claim.start) != (before.ids, before.start):
+                missing = self._missing(claim)
+            self._claims.extend(claim, missing)
+            before = claim
+        for claim in list(self._whole.get(bit, ())):
             self._forget(claim)
 
     def purge(self, bit: int) -> None:
@@ -115,9 +121,9 @@ class SentPrompts:
                 assert claim.pieces
                 held += len(claim.pieces)
                 for piece in claim.pieces:
-                    last = claim.ids[piece.start + self.claimed.size - 1]
-                    assert self.claimed.by_last[last] is piece
-        assert held == sum(sum(p.claims.values()) for p in self.claimed.by_last.values())
+                    assert piece.mask & bit
+                    assert piece.last == claim.ids[piece.start + self.claimed.size - 1]
+        assert held == self.claimed.claims()
 
     def _missing(self, claim: Claim) -> Sequence[int]:
         """What its worker has not stored of its pieces."""

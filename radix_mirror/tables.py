@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
+from radixgate.radix_mirror.claimed_pieces import ClaimedPiece, ClaimedPieces
 from radixgate.radix_mirror.walk import FallOffs, Lookup, fall_offs
 
 
@@ -24,13 +24,15 @@ class Tables(msgspec.Struct, frozen=True):
             return fall_offs(self.lookups, alive, ids, start)
         whole = 0
         parts: dict[int, int] = {}
-        for piece in alike:
+        piece: ClaimedPiece | None = alike
+        while piece is not None:
             if mask := piece.mask & alive:
                 if piece.last == ids[-1] or (shared := piece.shared(ids)) == len(ids):
                     whole |= mask
                 else:
                     for block in ids[:shared]:
                         parts[block] = parts.get(block, 0) | mask
+            piece = piece.alike
         if whole == alive:
             return FallOffs((), whole, whole)
         lookups = [*self.lookups, parts.get] if parts else self.lookups
