@@ -1,5 +1,6 @@
 """One request while experiments run: it may wait, and what becomes of it is noted."""
 
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -12,7 +13,7 @@ from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.attempt.stand_in import StandIn
 from radixgate.gateway.exchange.admission import OPEN, Admission
 from radixgate.gateway.exchange.core import Core
-from radixgate.gateway.exchange.unbegun import end_unbegun, not_begun
+from radixgate.gateway.exchange.unbegun import answer_or_cut, end_unbegun, not_begun
 from radixgate.gateway.heads import http_answer
 from radixgate.gateway.heads.hop_headers import find
 from radixgate.gateway.heads.request_head import RequestHead
@@ -173,7 +174,8 @@ class WatchedRequest(StandIn):
         """By order, while it waits for a switch."""
         self.left = True
         self._end()
-        end_unbegun(self.core, self.head, self.body, self._turned_away)
+        end = partial(end_unbegun, self.core, self.head, self.body, self._turned_away)
+        answer_or_cut(end, self._client)
 
     def _turned_away(self, outcome: FinalOutcome) -> Client:
         self.core.turned_away(outcome)

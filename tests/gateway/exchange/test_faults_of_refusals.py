@@ -6,8 +6,10 @@ import contextlib
 import pytest
 
 from own_faults import Faults
+from radixgate.clock import SystemClock
 from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange.forwarder import Forwarder
+from radixgate.gateway.experiments.lookout import Lookout
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import RawClient, request
@@ -44,7 +46,7 @@ async def test_who_waits_and_cannot_be_answered_is_cut_off(
         path = gateway.gateway.headquarters.path
         async with RawClient(gateway.port) as first, RawClient(gateway.port) as second:
             first.send(request(CHAT, chat_body(stream=True)))
-            await until(lambda: len(worker.requests) == 1)
+            await first.reader.readuntil(b"data:")
             faults.strike(owner, name)
             second.send(request(CHAT, chat_body(rid="second")))
             await until(lambda: path.metrics.read_waiting() == 1)
@@ -58,3 +60,21 @@ async def test_who_waits_and_cannot_be_answered_is_cut_off(
         assert (path.metrics.read_waiting(), len(path.held)) == (0, 0)
         assert path.limits.line is not None
         assert path.limits.line.running == 0
+
+
+async def test_who_waits_for_an_experiment_and_cannot_be_answered_is_cut_off(
+    faults: Faults,
+) -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        path = gateway.gateway.headquarters.path
+        later = asyncio.get_running_loop().call_soon
+        lookout = path.detour.by = Lookout(SystemClock(), later, lambda: None)
+        lookout.hold.close()
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(rid="held")))
+            await until(lambda: lookout.hold.waiting == 1)
+            faults.strike(FrontConnection, "on_head")
+            assert (await gateway.post("/abort_request", {"rid": "held"})).status == 200
+            async with asyncio.timeout(2):
+                assert await client.ended()
+        assert (faults.struck, lookout.hold.waiting, len(path.held)) == (1, 0, 0)
