@@ -109,7 +109,9 @@ class KvCost:
             if cached[best] and is_scarce(candidates, best, holders):
                 # As if nobody had it: the least busy computes it once more, and then holds it too.
                 branch, equals = "spread", fewest(queued, range(len(ids)))
-            index = self._least_busy(candidates, equals)
+            equals = fewest(candidates.requests_in_flight, equals)  # our own, then by turn
+            index = equals[0] if len(equals) == 1 else self._turns.next(ids, equals)
+            self._turns.took(ids, index)
         if session:
             self._homes.settle(session, ids[index])
         return Choice(index, "late" if late else branch, partial(_seconds, costs))
@@ -119,13 +121,6 @@ class KvCost:
         home = self._homes.of(session)
         return None if home is None or home not in ids else ids.index(home)
 
-    def _least_busy(self, candidates: Candidates, equals: Sequence[int]) -> int:
-        """By our own requests, then by turn."""
-        equals = fewest(candidates.requests_in_flight, equals)
-        chosen = equals[0] if len(equals) == 1 else self._turns.next(candidates.ids, equals)
-        self._turns.took(candidates.ids, chosen)
-        return chosen
-
 
 def _seconds(costs: bytes) -> list[float]:
     return array("d", costs).tolist()
@@ -134,10 +129,11 @@ def _seconds(costs: bytes) -> list[float]:
 def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
     """Tokens a second of each, one that has not told being as fast as the median."""
     known = list(filter(None, measured))
-    if len(known) == len(measured):
-        return known
     usual = statistics.median(known) if known else _SPEED_GUESS
-    return [speed or usual for speed in measured]
+    speeds = [speed or usual for speed in measured]
+    # Equal ones are one object, so that a decision touches as little memory as can be.
+    one = {speed: speed for speed in speeds}
+    return [one[speed] for speed in speeds]
 
 
 def _pressure_s(shares: Sequence[float | None], whole_s: float) -> Mapping[int, float]:
