@@ -49,9 +49,21 @@ class Lineup(msgspec.Struct, eq=False):
         )
 
     def cached_tokens(self) -> Sequence[int]:
-        """Of each worker, the tokens of this prompt that it need not compute."""
-        if not self._cached:
-            self._look()
+        """Of each worker, the tokens of this prompt that it need not compute.
+
+        Looks at every mirror, of which there is nearly always one, when it is first called.
+        """
+        if self._cached:
+            return self._cached
+        ready = self._ready
+        if len(ready.mirrors) > 1:
+            self._look_in_each(ready)
+            return self._cached
+        (shared,) = ready.mirrors
+        if self._ask.blocks.get(shared.key):
+            self._depths, self._cached = self._held_in(shared, ready.picked)
+        else:  # as for a prompt shorter than a block
+            self._depths = self._cached = ready.nothing
         return self._cached
 
     def confirmed_tokens(self) -> Sequence[int]:
@@ -68,7 +80,7 @@ class Lineup(msgspec.Struct, eq=False):
     def recent_share(self, index: int) -> float:
         """The share of recent prompts that begin with what this worker has cached of ours."""
         if not self._cached:
-            self._look()
+            self.cached_tokens()
         ask, shared = self._ask, self._ready.records[index].shared
         # Its blocks in that mirror; none if it is not named.
         prompt = RecentPrompt(ask.blocks.get(shared.key, ()), ask.fingerprint or ask.prompt_tokens)
@@ -94,20 +106,8 @@ class Lineup(msgspec.Struct, eq=False):
     def held(self, index: int) -> tuple[int, int]:
         """The leading blocks that this worker holds, and the tokens that it need not compute."""
         if not self._cached:
-            self._look()
+            self.cached_tokens()
         return self._depths[index], self._cached[index]
-
-    def _look(self) -> None:
-        """Every mirror once. Nearly always there is one."""
-        ready = self._ready
-        if len(ready.mirrors) > 1:
-            self._look_in_each(ready)
-            return
-        (shared,) = ready.mirrors
-        if self._ask.blocks.get(shared.key):
-            self._depths, self._cached = self._held_in(shared, ready.picked)
-        else:  # as for a prompt shorter than a block
-            self._depths = self._cached = ready.nothing
 
     def _look_in_each(self, ready: Ready) -> None:
         all_depths, all_cached = [0] * len(ready), [0] * len(ready)

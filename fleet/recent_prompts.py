@@ -44,17 +44,22 @@ class RecentPrompts:
         if not ids:
             return
         last, own = ids[-1], len(ids)
-        if prompts.pop((last, mark), None) is not None:  # the same one, which counts as before
-            self._marks[last].remove(mark)
-        else:
-            continued = self._continued_by(ids)
-            if continued is None and len(prompts) == REMEMBERED:
-                continued = next(iter(prompts))
-            if continued is not None:
-                self._forget(continued)
-            self._lengths[own] = self._lengths.get(own, 0) + 1
-            self._count(ids, 1)
-        prompts[last, mark] = prompt
+        key = last, mark
+        if prompts.pop(key, None) is not None:  # the same one, which counts as before
+            prompts[key] = prompt
+            marks = self._marks[last]
+            if len(marks) > 1:
+                marks.remove(mark)
+                marks.append(mark)
+            return
+        continued = self._continued_by(ids)
+        if continued is None and len(prompts) == REMEMBERED:
+            continued = next(iter(prompts))
+        if continued is not None:
+            self._forget(continued)
+        self._lengths[own] = self._lengths.get(own, 0) + 1
+        self._count(ids, 1)
+        prompts[key] = prompt
         self._marks.setdefault(last, []).append(mark)
 
     def clear(self) -> None:
