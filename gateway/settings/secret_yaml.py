@@ -36,6 +36,8 @@ def read_secret_yaml(knob: str, path: str, shape: type[T]) -> T:
         raise ConfigError(f"{knob} {path}: not YAML") from None
     except msgspec.ValidationError as exc:
         raise ConfigError(f"{knob} {path}: {_unquoted(str(exc))}") from None
+    except RecursionError:
+        raise ConfigError(f"{knob} {path}: nests too deep") from None
     except ValueError:
         raise ConfigError(f"{knob} {path}: a date or a number in it is none") from None
 

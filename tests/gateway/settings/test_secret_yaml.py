@@ -26,6 +26,7 @@ class File(msgspec.Struct, forbid_unknown_fields=True):
         pytest.param("sk-mine: 1", UNKNOWN, id="a-field-of-the-file"),
         pytest.param("tennant: 1", "Object contains unknown field `tennant`", id="a-slip"),
         pytest.param("keys: 2024-13-45", "a date or a number in it is none", id="no-date"),
+        pytest.param("keys: " + 2_000 * "[sk-mine, ", "nests too deep", id="deep"),
         pytest.param("keys: [{}]", "Object missing required field `tenant` - at `$.keys[0]`"),
         pytest.param("keys: [sk-mine]", "Expected `object`, got `str` - at `$.keys[0]`"),
     ],
