@@ -14,8 +14,8 @@ from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
 
 
-class Client(Protocol):
-    """One connection."""
+class ClientConnection(Protocol):
+    """One of them, as all of them are ended."""
 
     @property
     def busy(self) -> bool:
@@ -57,7 +57,7 @@ class Front:
         self.clock, self.deadlines, self.turn = clock, deadlines, turn
         self.draining = False
         self.drained = False  # who comes now is too late
-        self.connections: set[Client] = set()
+        self.connections: set[ClientConnection] = set()
 
     def announce(self) -> None:
         """Each answer is its connection's last, so that clients go elsewhere."""
