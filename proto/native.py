@@ -59,8 +59,10 @@ def _prompts(fields: Fields) -> tuple[Sequence[Prompt], bool]:
         return _bounded([TextPrompt(item, "text") for item in texts or ()], "text"), True
     if isinstance(ids, array):  # many are read into one
         return (IdsPrompt(ids, "input_ids"),), False
-    if not isinstance(ids, list) or not ids:
+    if not isinstance(ids, list):
         raise fields.wrong("input_ids", "an array of token ids, or an array of such arrays")
+    if not ids:
+        raise RequestError("input_ids is empty", param="input_ids")
     if not isinstance(ids[0], list):
         return (IdsPrompt(as_token_ids(ids, "input_ids"), "input_ids"),), False
     return _bounded(

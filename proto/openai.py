@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from radixgate.errors import RequestError
 from radixgate.proto import openai_answer, unsupported
 from radixgate.proto.continuous_usage import continuous
-from radixgate.proto.fields import Fields, as_token_ids, kind_of
+from radixgate.proto.fields import Fields, as_token_ids, is_number, kind_of
 from radixgate.proto.generation import Encoder, GenerationRequest, Prompt
 from radixgate.proto.routing_text import message_bytes
 from radixgate.proto.sampling import MAX_TOP_LOGPROBS
@@ -212,11 +212,14 @@ def _prompts(fields: Fields) -> tuple[Prompt, ...]:
         return (TextPrompt(value),)
     if isinstance(value, array):
         return (IdsPrompt(value),)
-    if not isinstance(value, list) or not value:
+    if not isinstance(value, list):
         raise fields.wrong("prompt", "a string, an array of strings, or an array of token ids")
-    if len(value) > MAX_PROMPTS and not _is_id(value[0]):
+    if not value:
+        raise RequestError("prompt is empty", param="prompt")
+    are_ids = is_number(value[0])  # 2.0 is an id, too
+    if len(value) > MAX_PROMPTS and not are_ids:
         raise RequestError(f"at most {MAX_PROMPTS} prompts, not {len(value)}", param="prompt")
-    if _is_id(value[0]):
+    if are_ids:
         return (IdsPrompt(as_token_ids(value, "prompt")),)
     prompts: list[Prompt] = []
     for place, item in enumerate(value):
@@ -238,7 +241,3 @@ def _echo(prompt: Prompt) -> openai_answer.Echo:
         return lambda token_bytes: prompt.written
     assert isinstance(prompt, IdsPrompt)
     return lambda token_bytes: b"".join(map(token_bytes, prompt.ids)).decode("utf-8", "replace")
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

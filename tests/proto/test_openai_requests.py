@@ -1,11 +1,14 @@
 """What an OpenAI body may say, and which field is named when it says something else."""
 
 from array import array
+from collections.abc import Callable
 
 import pytest
 
 from radixgate.errors import RequestError
 from radixgate.proto.fields import MAX_NESTING, decode_object
+from radixgate.proto.generation import GenerationRequest
+from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import ChatPrompt, IdsPrompt, TextPrompt, parse_chat, parse_completion
 
 USER = {"role": "user", "content": "hi"}
@@ -132,6 +135,24 @@ def test_a_wrong_completion_names_its_field(body: dict[str, object], field: str)
     with pytest.raises(RequestError) as wrong:
         parse_completion(body)
     assert (wrong.value.param or "").startswith(field)
+
+
+def test_token_ids_may_be_written_as_fractions_that_are_none() -> None:
+    (prompt,) = parse_completion({"prompt": [2.0, 3, 4.0]}).prompts
+    assert isinstance(prompt, IdsPrompt)
+    assert [*prompt.ids] == [2, 3, 4]
+    with pytest.raises(RequestError, match=r"prompt\[0\] must be a token id, not 2\.5"):
+        parse_completion({"prompt": [2.5, 3]})
+
+
+@pytest.mark.parametrize(
+    ("parse", "field"), [(parse_completion, "prompt"), (parse_generate, "input_ids")]
+)
+def test_an_empty_array_is_called_empty(
+    parse: Callable[[dict[str, object]], GenerationRequest], field: str
+) -> None:
+    with pytest.raises(RequestError, match=f"{field} is empty"):
+        parse({field: []})
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b'"text"', b"[" * 100_000])
