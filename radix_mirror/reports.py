@@ -69,7 +69,7 @@ class ReportedBlocks:
                     self._claims.confirm(worker.bit, event.ids)
                 case Removed():
                     if event.tier is Tier.DEVICE:
-                        self._sent.enter(worker.bit)
+                        self._sent.lose(worker.bit, event.ids)
                     gone = self.tables[event.tier].drop(worker.bit, event.ids)
                     _count(worker, event.tier, gone, -1)
                 case Pending():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence, Sized
 
+from radixgate.radix_mirror.claimed_blocks import ClaimedBlocks
 from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
 from radixgate.radix_mirror.claims import Claim, Claims
 from radixgate.radix_mirror.piece import StoredBlocks
@@ -12,7 +13,7 @@ class SentPrompts:
     """Claims by whole pieces where a prompt has such, so that sending it costs its pieces.
 
     Which of their blocks the worker has stored, before or since, is looked for when it matters:
-    before it stores fewer, `enter` claims those one by one that it has not stored until then.
+    before it loses one of them, `enter` claims those one by one that it has not stored until then.
     """
 
     def __init__(self, claims: Claims, pieces: Pieces, stored: StoredBlocks) -> None:
@@ -22,6 +23,7 @@ class SentPrompts:
         self._stored = stored
         self.claimed = ClaimedPieces(pieces.size)
         self._whole: dict[int, set[Claim]] = {}  # by bit, those with pieces; none is empty
+        self._listed: dict[int, ClaimedBlocks] = {}  # by bit, of some of those
 
     def __len__(self) -> int:
         """Claimed blocks, for whichever worker, and whoever claims them. O(blocks in pieces)."""
@@ -48,8 +50,8 @@ class SentPrompts:
 
     @property
     def one_by_one(self) -> int:
-        """Blocks that are in no claimed piece. O(1)."""
-        return len(self._claims)
+        """Blocks that are in no claimed piece, or listed besides. O(workers that have some)."""
+        return len(self._claims) + sum(map(len, self._listed.values()))
 
     @property
     def blocks_in_pieces(self) -> int:
@@ -91,6 +93,20 @@ class SentPrompts:
                 self._pieces.touch_from(claim.bit, claim.ids, claim.start or 0)
         self._claims.release(claim)
 
+    def lose(self, bit: int, ids: Sequence[int]) -> None:
+        """The worker is about to lose these blocks; if it has any of them in a piece, `enter`.
+
+        O(blocks, and those of prompts that were sent since the last time), O(1) if none were.
+        """
+        claims = self._whole.get(bit)
+        if claims is None:
+            return
+        listed = self._listed.get(bit)
+        if listed is None:
+            listed = self._listed[bit] = ClaimedBlocks()
+        if listed.have_any(ids, claims, self.claimed.size):
+            self.enter(bit)
+
     def enter(self, bit: int) -> None:
         """What the worker has not stored by now is claimed block by block from now on: it is about
         to lose some, or has them elsewhere. O(its blocks in pieces), O(1) if there are none."""
@@ -124,6 +140,7 @@ class SentPrompts:
                     assert piece.mask & bit
                     assert piece.last == claim.ids[piece.start + self.claimed.size - 1]
         assert held == self.claimed.claims()
+        assert self._listed.keys() <= self._whole.keys()
 
     def _missing(self, claim: Claim) -> Sequence[int]:
         """What its worker has not stored of its pieces."""
@@ -155,3 +172,4 @@ class SentPrompts:
         own.remove(claim)
         if not own:
             del self._whole[claim.bit]
+            self._listed.pop(claim.bit, None)

@@ -77,6 +77,38 @@ def test_what_is_stored_meanwhile_is_not_expected_when_it_is_removed() -> None:
     assert (bench.in_pieces(), bench.expected(), bench.depth()) == (0, 5, 4)
 
 
+def test_blocks_of_other_prompts_may_leave_without_a_look_at_each_that_is_expected() -> None:
+    bench = Bench()
+    others = list(range(100, 120))
+    bench.report(Stored(0, others))
+    bench.send()
+    bench.report(Removed(others[:5]), Stored(0, PROMPT[:6]))
+    bench.send([*PROMPT[:4], *range(50, 60)])
+    bench.report(Removed(others[5:9]))
+    assert (bench.in_pieces(), bench.expected()) == (16, 15)
+    bench.report(Removed([4]))
+    assert (bench.in_pieces(), bench.expected(), bench.depth()) == (0, 15, 3)
+
+
+def test_blocks_of_claims_that_are_over_are_not_listed_for_ever() -> None:
+    pieces = Pieces(SIZE)
+    sent = SentPrompts(Claims(pieces), pieces, BlockMasks(pieces))
+    kept = sent.send(1, PROMPT, 0)
+    longest = 0
+    for first in range(1_000, 50_000, 100):
+        over = sent.send(1, list(range(first, first + 80)), 0)
+        sent.lose(1, [7_777_777])
+        longest = max(longest, sent.one_by_one)
+        sent.release(over)
+        sent.check()
+    assert 4_096 < longest < 5_000
+    assert sent.blocks_in_pieces == 8
+    sent.lose(1, [PROMPT[7]])
+    assert (sent.blocks_in_pieces, sent.one_by_one) == (0, 11)
+    sent.release(kept)
+    assert sent.one_by_one == 0
+
+
 def test_what_is_stored_elsewhere_than_on_the_device_is_not_expected_any_more() -> None:
     bench = Bench()
     bench.send()
@@ -186,8 +218,12 @@ class World:
 
     def remove(self, bit: int) -> None:
         ids, start = self.some()
-        self.sent.enter(bit)
+        self.sent.lose(bit, ids[start:])
         self.stored.drop(bit, ids[start:])
+
+    def begin_anew(self, bit: int) -> None:
+        self.sent.enter(bit)
+        self.stored.purge(bit)
 
     def purge(self, bit: int) -> None:
         self.sent.purge(bit)
@@ -220,5 +256,7 @@ def test_after_each_step_they_agree(seed: int) -> None:
     world = World(random.Random(seed))
     steps = [world.send] * 6 + [world.wait] * 2 + [world.release] * 3 + [world.store] * 3
     for _ in range(100):
-        world.draw.choice([*steps, world.remove, world.purge])(world.draw.choice((1, 2)))
+        world.draw.choice([*steps, world.remove, world.begin_anew, world.purge])(
+            world.draw.choice((1, 2))
+        )
         world.agree()
