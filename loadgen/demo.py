@@ -14,7 +14,7 @@ from radixgate.errors import ProcessFailed
 from radixgate.loadgen.bench import INTERRUPTED
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.demo_config import POLICIES, DemoConfig
-from radixgate.loadgen.fresh_fleet import fresh_fleet
+from radixgate.loadgen.fresh_fleet import fresh_household
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
 from radixgate.loadgen.output_places import check_file, writing
@@ -26,7 +26,7 @@ Figures = dict[str, object]
 
 
 def run_demo(config: DemoConfig) -> int:
-    """Play one schedule under each policy on fresh processes, print and write both.
+    """Play one schedule under each policy before the same workers, print and write both.
 
     The exit code is 1 if a request failed under either, 130 after Ctrl-C, else 0.
     Raises ConfigError if the figures could not be written, ProcessFailed if a process does not come
@@ -65,6 +65,8 @@ def bench_config(config: DemoConfig, base_url: str) -> BenchConfig:
         max_concurrency=config.max_concurrency,
         # One for each worker at least: the first forward pass of a process is a slow one.
         warmup_requests=2 * config.workers,
+        # Each policy begins with empty caches; new workers would take longer than the questions.
+        flush_cache=True,
         seed=config.seed,
     )
 
@@ -99,23 +101,28 @@ def comparison(summaries: Mapping[str, Summary]) -> str:
 
 
 async def _within_limit(config: DemoConfig) -> dict[str, Summary]:
+    summaries: dict[str, Summary] = {}
     async with asyncio.timeout(config.time_limit_s):
-        return {policy: await _measured_under(config, policy) for policy in POLICIES}
+        print(f"starting {config.workers} workers and a gateway", flush=True)
+        async with fresh_household(_fleet_of(config, POLICIES[0])) as household:
+            for policy in POLICIES:
+                if summaries:
+                    await household.change_policy(policy)
+                summaries[policy] = await _measured_under(config, policy, household.url)
+    return summaries
 
 
-async def _measured_under(config: DemoConfig, policy: str) -> Summary:
+async def _measured_under(config: DemoConfig, policy: str, url: str) -> Summary:
     clock = SystemClock()
-    print(f"{policy}: starting {config.workers} workers and a gateway", flush=True)
-    async with fresh_fleet(_fleet_of(config, policy)) as url:
-        bench = bench_config(config, url)
-        schedule = schedule_of(bench)
-        print(f"{policy}: {len(schedule)} questions, xxh3_128 {hash_of(schedule)}", flush=True)
-        run = await measure(
-            bench,
-            schedule,
-            clock,
-            lambda total: open_progress(total, clock, shown=True, terminal=False),
-        )
+    bench = bench_config(config, url)
+    schedule = schedule_of(bench)
+    print(f"{policy}: {len(schedule)} questions, xxh3_128 {hash_of(schedule)}", flush=True)
+    run = await measure(
+        bench,
+        schedule,
+        clock,
+        lambda total: open_progress(total, clock, shown=True, terminal=False),
+    )
     return run.summary
 
 
@@ -135,12 +142,19 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
+def _computed(summary: Summary) -> str:
+    """Prompt tokens that no cache had."""
+    share = summary.cached_token_share
+    return "-" if share is None else str(round(summary.input_tokens * (1 - share)))
+
+
 def _ms(spread: Spread | None, figure: str) -> str:
     return "-" if spread is None else f"{1000 * getattr(spread, figure):.0f}"
 
 
 _ROWS: Mapping[str, Callable[[Summary], str]] = {
     "prefix cache hit rate": lambda s: _share(s.cached_token_share),
+    "prompt tokens computed": _computed,
     "TTFT p50 (ms)": lambda s: _ms(s.ttft, "p50"),
     "TTFT p99 (ms)": lambda s: _ms(s.ttft, "p99"),
     "E2E p50 (ms)": lambda s: _ms(s.e2e, "p50"),

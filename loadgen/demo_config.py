@@ -11,17 +11,17 @@ POLICIES = ("round_robin", "cache_aware")
 
 @dataclass(frozen=True, slots=True)
 class DemoConfig:
-    """Questions about documents, asked the same way under two policies, on fresh workers each."""
+    """Questions about documents, asked the same way under two policies with empty caches."""
 
     model_path: str = knob("smollm2", help="the workers' model, as for `radixgate worker`")
     workers: int = knob(2, help="how many workers")
-    documents: int = knob(24, help="documents that are asked about")
-    document_tokens: int = knob(600, help="a document", unit="words of about one token")
-    questions: int = knob(120, help="questions in all; a multiple of the documents")
+    documents: int = knob(12, help="documents that are asked about")
+    document_tokens: int = knob(256, help="a document", unit="words of about one token")
+    questions: int = knob(60, help="questions in all; a multiple of the documents")
     question_tokens: int = knob(20, help="a question", unit="words of about one token")
-    output_tokens: int = knob(16, help="an answer", unit="tokens")
-    zipf_alpha: float = knob(0.6, help="popularity of the g-th document: 1 / g ** this")
-    documents_per_worker: int = knob(10, help="documents that each worker's pool holds")
+    output_tokens: int = knob(4, help="an answer", unit="tokens")
+    zipf_alpha: float = knob(0.2, help="popularity of the g-th document: 1 / g ** this")
+    documents_per_worker: int = knob(6, help="documents that each worker's pool holds")
     max_total_tokens: int | None = knob(
         None, help="KV pool of each worker; none: from documents_per_worker", unit="tokens"
     )

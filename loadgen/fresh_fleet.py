@@ -12,7 +12,14 @@ _GRACE_S = 1.0
 
 @asynccontextmanager
 async def fresh_fleet(config: UpConfig) -> AsyncIterator[str]:
-    """The URL of a gateway over new workers, all of them ready to be asked.
+    """The URL of a gateway over new workers; else as `fresh_household`."""
+    async with fresh_household(config) as household:
+        yield household.url
+
+
+@asynccontextmanager
+async def fresh_household(config: UpConfig) -> AsyncIterator[Household]:
+    """A gateway over new workers, all of them ready to be asked.
 
     All listen on 127.0.0.1, on ports the system picks whatever `config` says. Raises ProcessFailed
     with the last lines of a process that does not get ready in time.
@@ -20,6 +27,6 @@ async def fresh_fleet(config: UpConfig) -> AsyncIterator[str]:
     household = Household(replace(config, port=0, drain_s=_GRACE_S))
     try:
         await household.start()
-        yield household.url
+        yield household
     finally:
         await household.stop()

@@ -129,3 +129,19 @@ async def test_ctrl_c_while_it_starts_leaves_nothing_behind(tmp_path: Path) -> N
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_another_policy_is_another_gateway_before_the_same_workers(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    program = (sys.executable, "-I", "-S", str(FAKE), str(journal))
+    household = Household(UpConfig(model_path="toy", policy="round_robin"), program=program)
+    async with asyncio.timeout(30):
+        await household.start()
+        first = household.url
+        await household.change_policy("cache_aware")
+        assert household.url != first
+        await household.stop()
+    told = [line.split() for line in journal.read_text().splitlines() if "--worker-urls" in line]
+    assert [flags[flags.index("--policy") + 1] for flags in told] == ["round_robin", "cache_aware"]
+    assert [flags[flags.index("--worker-urls") + 1] for flags in told] == ["grpc://127.0.0.1:2"] * 2
+    assert noted(journal, "stops") == ["gateway", "gateway", "worker", "worker"]

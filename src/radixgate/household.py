@@ -35,6 +35,7 @@ class Household:
         self._program = tuple(program)
         self._say = say
         self._workers: list[Child] = []
+        self._worker_urls: list[str] = []
         self._gateway: Child | None = None
         self.url = ""  # of the gateway, once it is ready
         self.model = ""  # what clients call it
@@ -48,11 +49,18 @@ class Household:
         for number in range(1, self._config.workers + 1):
             self._workers.append(await self._start(f"worker {number}", self._worker_flags()))
         matches = await asyncio.gather(*(child.wait_ready(timeout_s) for child in self._workers))
-        flags = self._gateway_flags([f"grpc://{match['grpc']}" for match in matches])
-        self._gateway = await self._start("gateway", flags)
-        self.url = (await self._gateway.wait_ready(timeout_s))["url"]
+        self._worker_urls = [f"grpc://{match['grpc']}" for match in matches]
         self.model = matches[0]["model"]
-        await self._all_joined()
+        await self._open(self._config.policy)
+
+    async def change_policy(self, policy: str) -> None:
+        """Another gateway with this policy before the same workers, whose caches stay; at `url`.
+
+        Raises ProcessFailed as `start` does.
+        """
+        if self._gateway is not None:
+            await self._stop(self._gateway, self._config.drain_s + _LAST_LINE_S)
+        await self._open(policy)
 
     async def watch(self) -> str:
         """Wait until nothing is left that could serve; what is gone, in words."""
@@ -79,6 +87,11 @@ class Household:
         """End them all at once, answers unfinished."""
         for child in self._children():
             child.kill()
+
+    async def _open(self, policy: str) -> None:
+        self._gateway = await self._start("gateway", self._gateway_flags(policy))
+        self.url = (await self._gateway.wait_ready(self._config.start_timeout_s))["url"]
+        await self._all_joined()
 
     async def _all_joined(self) -> None:
         """A gateway is ready before its workers have joined; a request then would be refused."""
@@ -132,9 +145,9 @@ class Household:
             flags += ["--max-total-tokens", str(config.max_total_tokens)]
         return [*flags, "--shutdown-grace-period-secs", f"{config.drain_s:g}"]
 
-    def _gateway_flags(self, worker_urls: Sequence[str]) -> list[str]:
+    def _gateway_flags(self, policy: str) -> list[str]:
         config = self._config
-        flags = ["gateway", "--worker-urls", *worker_urls, "--policy", config.policy]
+        flags = ["gateway", "--worker-urls", *self._worker_urls, "--policy", policy]
         flags += ["--host", config.host, "--port", str(config.port)]
         return [*flags, "--shutdown-grace-period-secs", f"{config.drain_s:g}"]
 

@@ -17,21 +17,21 @@ from radixgate.loadgen.intended import schedule_of
 from request_records import record
 
 
-def test_the_schedule_is_120_questions_about_24_documents_of_600_words() -> None:
+def test_the_schedule_is_60_questions_about_12_documents_of_256_words() -> None:
     schedule = schedule_of(bench_config(DemoConfig(), "http://h:1"))
     texts = [str(one.prompt.native()["text"]) for one in schedule]
     documents = Counter(text.partition("\n\n")[0] for text in texts)
-    assert len(schedule) == 120
-    assert all(len(document.split()) == 600 for document in documents)
-    assert 18 <= len(documents) <= 24  # an unpopular one may not be asked about
-    assert len(set(texts)) == 120
-    assert {one.output_tokens for one in schedule} == {16}
+    assert len(schedule) == 60
+    assert all(len(document.split()) == 256 for document in documents)
+    assert 9 <= len(documents) <= 12  # an unpopular one may not be asked about
+    assert len(set(texts)) == 60
+    assert {one.output_tokens for one in schedule} == {4}
 
 
-def test_the_pool_holds_ten_documents_in_whole_pages() -> None:
+def test_the_pool_holds_six_documents_in_whole_pages() -> None:
     config = DemoConfig()
-    # 600 + 20 + 16 tokens are 40 pages of 16.
-    assert config.pool_tokens == 10 * 640
+    # 256 + 20 + 4 tokens are 18 pages of 16.
+    assert config.pool_tokens == 6 * 288
     assert DemoConfig(max_total_tokens=512).pool_tokens == 512
 
 
@@ -53,13 +53,13 @@ def test_the_default_schedule_rewards_documents_that_stay_with_one_worker() -> N
     """What the demo can show is in its schedule: counted here without any process."""
     schedule = schedule_of(bench_config(DemoConfig(), "http://h:1"))
     order = [str(one.group) for one in schedule]
-    by_turns = hits(order[::2], 10) + hits(order[1::2], 10)
+    by_turns = hits(order[::2], 6) + hits(order[1::2], 6)
     homes = {group: place % 2 for place, group in enumerate(dict.fromkeys(order))}
     at_home = sum(
-        hits([group for group in order if homes[group] == worker], 10) for worker in (0, 1)
+        hits([group for group in order if homes[group] == worker], 6) for worker in (0, 1)
     )
-    assert by_turns / 120 < 0.5
-    assert at_home / 120 > 0.65
+    assert by_turns / 60 < 0.45
+    assert at_home / 60 > 0.75
 
 
 SUMMARIES = {
@@ -91,6 +91,7 @@ def test_both_stand_side_by_side() -> None:
     assert comparison(SUMMARIES) == (
         "                             round_robin     cache_aware\n"
         "prefix cache hit rate              0.300           0.900\n"
+        "prompt tokens computed               140              10\n"
         "TTFT p50 (ms)                       1500             250\n"
         "TTFT p99 (ms)                       1990             250\n"
         "E2E p50 (ms)                        2500            1000\n"
@@ -116,7 +117,7 @@ def test_nothing_measured_is_null_and_a_dash(records: list[RequestRecord]) -> No
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        pytest.param("--questions 25", "multiple of --documents 24", id="uneven"),
+        pytest.param("--questions 25", "multiple of --documents 12", id="uneven"),
         pytest.param("--documents 0", "--documents must be at least 1", id="none"),
     ],
 )

@@ -25,7 +25,7 @@ COMMANDS = [
     for block in re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     if "make demo" not in block  # tests/system/test_demo.py runs it
 ]
-UP, STREAM, SECOND_TURN, WORKERS, OWN_FLEET, BENCH = COMMANDS
+UP, STREAM, SECOND_TURN, WORKERS, BEFORE_OTHERS, OWN_FLEET, BENCH = COMMANDS
 
 
 def run(command: str) -> str:
@@ -69,7 +69,7 @@ async def test_the_workers_are_shown(up: Child) -> None:
     assert [row["state"] for row in rows()] == ["ready", "ready"]
 
 
-async def test_a_fleet_of_ones_own_is_measured(up: Child) -> None:
+async def test_a_fleet_of_ones_own_is_measured_and_serves_by_http_as_others_do(up: Child) -> None:
     """Beside the one that is up; the README takes other ports for it."""
     *workers, gateway = OWN_FLEET.splitlines()
     started: list[Child] = []
@@ -77,15 +77,18 @@ async def test_a_fleet_of_ones_own_is_measured(up: Child) -> None:
         for words, pattern in (
             *((line, WORKER_READY) for line in workers),
             (gateway, GATEWAY_READY),
+            (BEFORE_OTHERS, GATEWAY_READY),
         ):
             started.append(await Child.start("own", ["bash", "-c", words], ready=pattern))
             await started[-1].wait_ready(120.0)
         async with asyncio.timeout(30):
-            while '"ready_workers":2' not in run("curl -s http://127.0.0.1:8001/readiness"):
-                await asyncio.sleep(0.2)
+            for port in (8001, 8002):
+                while '"ready_workers":2' not in run(f"curl -s http://127.0.0.1:{port}/readiness"):
+                    await asyncio.sleep(0.2)
         table = await asyncio.to_thread(run, BENCH)
         assert re.search(r"Successful requests: +16\b", table)
         assert "Cached" in table
+        assert "data: [DONE]" in run(STREAM.replace(":8000", ":8002"))
     finally:
         for child in reversed(started):
             await child.stop(20.0)
