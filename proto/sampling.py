@@ -1,10 +1,13 @@
 """Sampling parameters with every default filled in and every range checked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
+
+T = TypeVar("T")
 
 MAX_CHOICES = 128
 MAX_TOP_LOGPROBS = 50
@@ -41,14 +44,11 @@ class SamplingParams:
     @classmethod
     def from_wire(cls, wire: pb.Sampling) -> "SamplingParams":
         """Fill in the defaults. Raises RequestError naming the field that is out of range."""
-        given = {name: getattr(wire, name) for name in _OPTIONAL if wire.HasField(name)}
-        params = cls(
-            **given,
-            logit_bias=dict(wire.logit_bias),
-            stop=tuple(wire.stop),
-            stop_token_ids=tuple(wire.stop_token_ids),
-            token_ids_logprob=tuple(wire.token_ids_logprob),
-        )
+        # What is absent is not looked at: a dictionary of no biases takes as long as all else.
+        given = {
+            one.name: _PLAIN.get(one.name, _as_it_is)(value) for one, value in wire.ListFields()
+        }
+        params = cls(**given)
         params._check_ranges()
         return params
 
@@ -100,8 +100,14 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     ("max_tokens", 0, 2**31 - 1),
     ("top_logprobs", 0, MAX_TOP_LOGPROBS),
 )
-_OPTIONAL = tuple(
-    name.name
-    for name in pb.Sampling.DESCRIPTOR.fields
-    if name.has_presence and name.name not in ("logit_bias",)
-)
+# Messages' own kinds of collections, as plain ones.
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "logit_bias": dict,
+    "stop": tuple,
+    "stop_token_ids": tuple,
+    "token_ids_logprob": tuple,
+}
+
+
+def _as_it_is(value: T) -> T:
+    return value
