@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from radixgate.radix_mirror.paths import Paths
 from radixgate.radix_mirror.piece import Piece, StoredBlocks
 from radixgate.radix_mirror.tables import Tables
-from radixgate.radix_mirror.walk import Depths, FallOffs, enter_all, fall_offs
+from radixgate.radix_mirror.walk import Depths, FallOffs, enter_all, fill
 
 # A piece of fewer blocks is looked at again sooner, one of more is passed sooner.
 PIECE_BLOCKS = 64
@@ -58,9 +58,10 @@ class Pieces:
         """
         size, known = self.size, self._pieces
         if len(ids) < _SHORT * size:
-            if tables.claimed.by_first:
-                return enter_all(depths, _along(tables, alive, ids, size), len(ids))
-            return enter_all(depths, fall_offs(tables.lookups, alive, ids, 0), len(ids))
+            claimed = tables.claimed.by_first
+            if not claimed or claimed.keys().isdisjoint(ids[::size]):
+                return fill(depths, tables.lookups, alive, ids)
+            return enter_all(depths, _along(tables, alive, ids, size), len(ids))
         self.paths.begin()
         leaning = 0
         pieces: list[Piece] = []

@@ -9,6 +9,7 @@ import msgspec
 Lookup = Callable[[int, int], int]  # block id, and the mask if it is not known -> mask of workers
 # More workers than so many that fall at once are a crowd, and kept as one mask.
 CROWD = 4
+_BITS_OF_A_WORD = 64
 Depths = list[int]  # by a worker's place, which is that of its bit in a mask
 
 
@@ -77,12 +78,19 @@ def enter_all(depths: Depths, found: FallOffs, end: int) -> int:
     return found.leaning
 
 
-def fill(
-    depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int], start: int = 0
+def fill_in_python(
+    depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int], /
 ) -> int:
     """Enter the depths of the workers `alive`, which are zero as yet; who leans on another table
-    than the first. The blocks begin at the depth `start`. O(blocks until all fell)."""
-    return enter_all(depths, fall_offs(tables, alive, ids, start), start + len(ids))
+    than the first. O(blocks until all fell)."""
+    return enter_all(depths, fall_offs(tables, alive, ids, 0), len(ids))
+
+
+def fill(depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
+    """The same; compiled where the places have a bit each in a word, which takes a third."""
+    if len(depths) <= _BITS_OF_A_WORD:
+        return _fill_few(depths, tables, alive, ids)
+    return fill_in_python(depths, tables, alive, ids)
 
 
 def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[int]) -> None:
@@ -108,3 +116,9 @@ def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[i
         enter(depths, alive ^ left, depth)
         alive = left
     enter(depths, whole, len(ids))
+
+
+try:
+    from radixgate.radix_mirror.walk_compiled import fill as _fill_few
+except ImportError:  # it was installed without a compiler
+    _fill_few = fill_in_python

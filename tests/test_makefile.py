@@ -20,6 +20,7 @@ STAMPS = (".venv/installed", ".venv/installed-dev")
         ("constraints.txt", True),
         ("proto/chained_compiled.c", True),
         ("policies/cheapest_compiled.c", True),
+        ("radix_mirror/walk_compiled.c", True),
         ("gateway/heads/chunks_compiled.c", True),
         ("proto/chained.py", False),
     ],
@@ -33,6 +34,7 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
         "constraints.txt",
         "proto/chained_compiled.c",
         "policies/cheapest_compiled.c",
+        "radix_mirror/walk_compiled.c",
         "gateway/heads/chunks_compiled.c",
     ):
         _write(tmp_path / name, at_s=1)
