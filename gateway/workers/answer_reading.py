@@ -23,8 +23,6 @@ KEPT_EVENTS = 4
 MAX_READ_BYTES = 16 * 1024 * 1024
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
-# What the last events of a stream may say besides a finish; `"response` begins a type, too.
-_TELLING = (b'"error"', b'"usage"', b'"meta_info"', b'"response', b"\r")
 _DONE_BEHIND = b"\n\n" + sse.DONE
 
 
@@ -126,10 +124,12 @@ class StreamedAnswer:
         if not stream.endswith(_DONE_BEHIND):
             return False
         older, *last = stream.rsplit(b"\n\n", KEPT_EVENTS + 1)
-        begin = len(older) if len(last) > KEPT_EVENTS else 0
-        for telling in _TELLING:
-            if stream.find(telling, begin) >= 0:
-                return False
+        end = stream[len(older) :] if len(last) > KEPT_EVENTS else stream
+        # What else its last events may say; `"response` begins the types of some, too.
+        if b'"error"' in end or b'"usage"' in end or b'"meta_info"' in end:
+            return False
+        if b'"response' in end or b"\r" in end:
+            return False
         finish = last[-3] if len(last) > 2 else older
         read = read_event(finish[6:]) if finish.startswith(b"data: ") else None
         if read is None or not read.finishes:
