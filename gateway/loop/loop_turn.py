@@ -23,7 +23,7 @@ MOST_PIECES = 64
 # turns are looked at again.
 LOOKED_AT_TURNS = 16
 WORTH_IT_WRITES = 40
-AT_ONCE_WRITES = 512
+AT_ONCE_WRITES = 128
 
 
 class Reader(Protocol):
