@@ -24,6 +24,7 @@ from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
+from radixgate.proto.http_banner import without_versions
 from radixgate.proto.http_errors import errors_as_json
 from radixgate.proto.http_log import http_log
 from radixgate.ready_lines import host_port, worker_ready
@@ -133,6 +134,7 @@ class _Worker:
         app = web.Application(
             middlewares=[errors_as_json], client_max_size=self._server.max_payload_size
         )
+        app.on_response_prepare.append(without_versions)
         encoder = PromptEncoder(self._model.tokenizer_bundle)
         arriving_requests = ArrivingRequests()
         GenerationRoutes(

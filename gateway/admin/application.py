@@ -36,6 +36,7 @@ from radixgate.gateway.workers.reached import Reached, merged
 from radixgate.gateway.workers.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.workers.workers import Member, Workers
 from radixgate.proto.fields import Fields, decode_object
+from radixgate.proto.http_banner import without_versions
 from radixgate.proto.http_errors import errors_as_json
 
 # Given nothing new or not, it may still run what was sent before.
@@ -88,6 +89,7 @@ class Admin:
                 body_within(lambda: self.body_within_s),
             ],
         )
+        app.on_response_prepare.append(without_versions)
         app.add_routes(
             [
                 web.get("/openapi.json", self.openapi),
