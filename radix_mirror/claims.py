@@ -73,7 +73,10 @@ class Claims:
         self._serial += 1
         claim = Claim(bit, self._serial, missing if start is None else prompt, start, set())
         self.extend(claim, missing)
-        self._touch(claim)
+        if start is None:
+            self._pieces.touch(bit, missing)
+        else:
+            self._pieces.touch_from(bit, prompt, start)
         return claim
 
     def extend(self, claim: Claim, missing: Sequence[int]) -> None:

@@ -36,6 +36,7 @@ class Pieces:
 
     def __init__(self, blocks: int = PIECE_BLOCKS, most_blocks: int = MOST_BLOCKS) -> None:
         self.size = blocks
+        self.shortest = _SHORT * blocks  # a shorter prompt is not walked in pieces
         self._most = most_blocks
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
@@ -57,7 +58,7 @@ class Pieces:
         A piece that nobody holds is not remembered: it would hardly be asked for again.
         """
         size, known = self.size, self._pieces
-        if len(ids) < _SHORT * size:
+        if len(ids) < self.shortest:
             claimed = tables.claimed.by_first
             if not claimed or claimed.keys().isdisjoint(ids[::size]):
                 return fill(depths, tables.lookups, alive, ids)
@@ -88,10 +89,6 @@ class Pieces:
         start = len(ids) // size * size
         return leaning | enter_all(depths, tables.fall_offs(alive, ids[start:], start), len(ids))
 
-    def remembers(self, ids: Sequence[int]) -> bool:
-        """Whether a prompt is long enough to be walked in pieces."""
-        return len(ids) >= _SHORT * self.size
-
     def missing(
         self, bit: int, stored: StoredBlocks, ids: Sequence[int], start: int
     ) -> Sequence[int]:
@@ -100,7 +97,7 @@ class Pieces:
         O(pieces) where it has stored nothing of a piece, else O(blocks).
         """
         size, known, own = self.size, self._pieces, len(ids)
-        if own < _SHORT * size:
+        if own < self.shortest:
             return stored.without(bit, ids[start:])
         missing = array("Q")
         lacks = start  # from here on nothing is stored

@@ -22,6 +22,7 @@ class SentPrompts:
         self._pieces = pieces
         self._stored = stored
         self.claimed = ClaimedPieces(pieces.size)
+        self._shortest = pieces.shortest
         self._whole: dict[int, set[Claim]] = {}  # by bit, those with pieces; none is empty
         self._listed: dict[int, ClaimedBlocks] = {}  # by bit, of some of those
 
@@ -62,11 +63,11 @@ class SentPrompts:
         """The worker will hold this prompt, of which it has stored what is before the depth
         `start`. O(pieces), and O(blocks) of what makes no whole piece."""
         claims, size = self._claims, self.claimed.size
-        held = self.claimed.hold(bit, ids, start) if self._pieces.remembers(ids) else []
+        if len(ids) < self._shortest:
+            return claims.make(bit, self._stored.without(bit, ids[start:]), ids, start)
+        held = self.claimed.hold(bit, ids, start)
         covered = start // size * size + len(held) * size
-        if not held:
-            rest = ids[start:]
-        elif len(ids) - covered < size:
+        if len(ids) - covered < size:
             rest = ids[max(start, covered) :]
         else:  # too many others are alike in one
             rest = self._uncovered(ids, start, {piece.start for piece in held})
