@@ -263,4 +263,8 @@ class AttachStream:
         receivers, self._receivers = self._receivers, {}
         self._flows.clear()
         for receiver in receivers.values():
-            receiver.on_lost(error)
+            try:
+                receiver.on_lost(error)
+            except Exception:
+                # The others would wait for ever.
+                _log.exception("a request could not be told that its stream broke")

@@ -16,6 +16,7 @@ from raw_client import Answer
 from scripted_worker import ScriptedWorker, chat_answer
 from small_gateway import SmallGateway, small_gateway
 from told_gateway import Kept, told_gateway
+from until import until
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def told_as_ours(reply: Answer) -> bool:
         pytest.param(HttpAttempt, "send", id="it-is-sent"),
         pytest.param(HttpAttempt, "on_response", id="a-head-comes"),
         pytest.param(HttpAttempt, "on_data", id="a-piece-comes"),
-        pytest.param(UpstreamConnection, "_deliver", id="a-piece-is-handed-on"),
+        pytest.param(UpstreamConnection, "received", id="a-piece-is-handed-on"),
     ],
 )
 async def test_at_a_foreign_worker(faults: Faults, owner: type, name: str, stream: bool) -> None:
@@ -90,3 +91,19 @@ async def test_a_listener_that_fails_keeps_no_lease(faults: Faults, name: str) -
         assert blamed(gateway) == {}
         gateway.gateway.fleet.check()
         gateway.gateway.headquarters.path.choice.check()
+
+
+async def test_one_that_cannot_be_told_of_a_broken_stream_keeps_no_other_from_it(
+    faults: Faults,
+) -> None:
+    async with attached_gateway(retry_max_retries=0) as (gateway, worker):
+        asking = [asyncio.create_task(gateway.chat(text)) for text in "ab"]
+        await until(lambda: worker.stream.in_flight == 2)
+        faults.strike(GrpcAttempt, "on_lost")
+        await worker.die()
+        async with asyncio.timeout(2):
+            await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        assert [one.result().status for one in asking if one.done()] == [502]
+        for one in asking:
+            one.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
