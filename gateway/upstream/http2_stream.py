@@ -1,8 +1,8 @@
 """One gRPC call whose messages go both ways, or back only, alone on a connection of HTTP/2.
 
-All of HTTP/2 is h2's work, but for two kinds of frames. DATA that comes in is read here: every step
-of a worker is one such frame, and h2 takes as long for it as a dozen rows do. And GOAWAY, after
-which h2 takes nothing more, though a worker that says goodbye goes on with the streams it has.
+All of HTTP/2 is h2's work, but for three kinds of frames. DATA, which comes with every step of a
+worker, and with WINDOW_UPDATE for every request: h2 takes as long for one as a dozen rows do. And
+GOAWAY, after which h2 takes nothing more, though a worker that says goodbye ends what it has.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from h2.settings import SettingCodes, Settings
 from radixgate.gateway.upstream import grpc_endings
 from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint, NotConnected
 from radixgate.gateway.upstream.grpc_messages import BrokenStream, MessageReader, framed
+from radixgate.gateway.upstream.http2_room import Room
 from radixgate.gateway.upstream.http2_silence import Pings, Silence
 from radixgate.tls import HTTP2
 
@@ -41,7 +42,7 @@ _GOODBYE = struct.Struct(">II")  # last stream, error code
 _WINDOW_UPDATE = struct.Struct(">HBBBII")
 _STREAM_BITS = 0x7FFF_FFFF
 _MAX_FRAME_BYTES = 16_384  # HTTP/2's own default: we allow no more
-_DATA, _HEADERS, _PUSH_PROMISE, _GOAWAY = 0, 1, 5, 7
+_DATA, _HEADERS, _PUSH_PROMISE, _GOAWAY, _WINDOW = 0, 1, 5, 7, 8
 _END_STREAM, _PADDED = 0x1, 0x8
 _SETTINGS = {
     SettingCodes.ENABLE_PUSH: 0,
@@ -66,6 +67,7 @@ class Http2Stream(asyncio.Protocol):
         self._silence = Silence(pings, self._ping, self._end)
         self._ended: asyncio.Future[str] = self._loop.create_future()
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
+        self._room = Room(self._h2, _STREAM)
         self._transport: asyncio.Transport | None = None  # None: not connected yet, or lost
         self._partial = b""  # of a frame
         self._greeted = False  # the worker's settings have come
@@ -143,19 +145,22 @@ class Http2Stream(asyncio.Protocol):
             while size - at >= _HEAD.size and not self._ended.done():
                 high, low, kind, flags, stream = _HEAD.unpack_from(data, at)
                 length, begin = high << 8 | low, at + _HEAD.size
+                end = begin + length
                 if length > _MAX_FRAME_BYTES:
                     if not self._greeted:  # text, or an alert of TLS, read as the head of a frame
                         raise BrokenStream(_NOT_HTTP2)
                     raise BrokenStream(f"a frame of {length} bytes, over {_MAX_FRAME_BYTES}")
-                if begin + length > size:
+                if end > size:
                     break
                 if self._flows and kind == _DATA and stream & _STREAM_BITS == _STREAM:
-                    self._take_data(data, begin, begin + length, flags)
+                    self._take_data(data, begin, end, flags)
                 elif kind == _GOAWAY:
-                    self._take_goodbye(data[begin : begin + length])
+                    self._take_goodbye(data[begin:end])
+                elif kind == _WINDOW and self._flows and self._room.grow(stream, data[begin:end]):
+                    self._flush()
                 else:
-                    self._take_other(data[at : begin + length], kind)
-                at = begin + length
+                    self._take_other(data[at:end], kind)
+                at = end
         except ProtocolError as exc:  # h2 has a goodbye ready
             self._end(f"what came is not HTTP/2: {exc}", None)
         except BrokenStream as exc:
@@ -245,20 +250,18 @@ class Http2Stream(asyncio.Protocol):
     def _flush(self) -> None:
         """Send as much as the worker's windows and the socket take."""
         self._flushing = False
-        h2, unsent, transport = self._h2, self._unsent, self._transport
+        unsent, transport = self._unsent, self._transport
         while unsent and not self._paused and transport is not None and not transport.is_closing():
             if transport.get_write_buffer_size() > WRITE_HIGH_BYTES:
                 # uvloop gives nothing to the socket, and does not pause us, before the turn ends.
                 self._flush_soon()
                 return
-            window = h2.local_flow_control_window(_STREAM)
-            room = min(window, h2.max_outbound_frame_size, MAX_SENT_FRAME_BYTES)
+            room = min(self._room.left(), MAX_SENT_FRAME_BYTES)
             if room <= 0:
                 return
-            ends = self._says_all and len(unsent) <= room
-            h2.send_data(_STREAM, bytes(memoryview(unsent)[:room]), end_stream=ends)
+            data = bytes(memoryview(unsent)[:room])
             del unsent[:room]
-            self._write(h2.data_to_send())
+            self._write(self._room.frame(data, ends=self._says_all and not unsent))
 
     def _flush_soon(self) -> None:
         if not self._flushing:

@@ -63,9 +63,7 @@ def heartbeat(epoch: int, seq: int) -> pb.KvUpdate:
 
 
 @asynccontextmanager
-async def watching(
-    service: Telling, run: Callable[[WorkerWatches], Any]
-) -> AsyncIterator[tuple[Fleet, "asyncio.Task[None]"]]:
+async def watching(service: Telling, run: Callable[[WorkerWatches], Any]) -> AsyncIterator[Fleet]:
     """A fleet of one worker, and one of its watches."""
     server = grpc.aio.server()
     rpc.add_WorkerServicer_to_server(service, server)  # type: ignore[no-untyped-call]
@@ -93,10 +91,12 @@ async def watching(
 
     watches = WorkerWatches(dial, WORKER, fleet, "gateway-1", MirrorFile(None))
     running = asyncio.create_task(run(watches))
-    yield fleet, running
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    await server.stop(None)
+    try:
+        yield fleet
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await server.stop(None)
 
 
 def reported(fleet: Fleet) -> int:
@@ -110,8 +110,8 @@ async def test_load_reports_are_entered_and_asked_for_again_when_the_call_fails(
     service = Telling()
     first = [pb.LoadReport(running=1), pb.LoadReport(running=2)]
     service.loads = [first, [pb.LoadReport(running=3)]]
-    async with watching(service, WorkerWatches.load) as (fleet, _):
-        await until(lambda: reported(fleet) == 3)
+    async with watching(service, WorkerWatches.load) as fleet:
+        await until(lambda: reported(fleet) == 3, within_s=10)
     assert service.asked_load == ["gateway-1", "gateway-1"]
 
 
@@ -119,8 +119,8 @@ async def test_after_a_gap_in_the_news_it_is_asked_anew_from_where_they_were_who
     service = Telling()
     # Nine updates have been, and two of them did not come.
     service.kv = [[snapshot(5, 7), heartbeat(5, 9), snapshot(5, 9)], [heartbeat(5, 7)]]
-    async with watching(service, WorkerWatches.kv) as (fleet, _):
-        await until(lambda: len(service.asked_kv) == 2)
+    async with watching(service, WorkerWatches.kv) as fleet:
+        await until(lambda: len(service.asked_kv) == 2, within_s=10)
         blocks = fleet.mirror_of(WORKER).blocks_of(WORKER)
     assert service.asked_kv == [(0, 0), (5, 7)]
     assert (blocks.epoch, blocks.complete) == (5, True)
