@@ -95,6 +95,24 @@ GATEWAY = [
         "",
     ),
     (
+        "--worker-urls http://127.0.0.1:30001 --enable-igw --log-level info --log-dir /var/log"
+        " --prometheus-port 29000 --prometheus-host 0.0.0.0 --health-check-endpoint /health"
+        " --disable-retries --disable-circuit-breaker --max-tree-size 67108864 --dp-aware",
+        "--log-dir --prometheus-port --prometheus-host --disable-retries --disable-circuit-breaker"
+        " --max-tree-size --dp-aware",
+    ),
+    (
+        "--service-discovery --selector app=llm role=worker --service-discovery-port 8000"
+        " --service-discovery-namespace prod --policy cache_aware --log-level debug",
+        "--service-discovery --selector --service-discovery-port --service-discovery-namespace"
+        " --log-level",
+    ),
+    (  # of vLLM's
+        "--port 8001 --service-discovery static --static-backends http://a:1,http://b:2"
+        " --static-models m,m --routing-logic roundrobin",
+        "--service-discovery --static-backends --static-models --routing-logic",
+    ),
+    (
         "--processes 4 --workers-file w.yaml --tls-cert-path c.pem --tls-key-path k.pem"
         " --tls-client-ca-path a.pem --max-concurrent-requests 64 --queue-size 128",
         "",

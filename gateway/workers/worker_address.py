@@ -33,6 +33,11 @@ class WorkerAddress:
 
 def read_worker_url(url: str, schemes: frozenset[str]) -> WorkerAddress:
     """Raises RequestError if the URL is none, or names more than an address."""
+    if "," in url:
+        raise RequestError(
+            f"worker {url!r:.200}: one URL is expected; several have spaces between them",
+            param="url",
+        )
     example = " or ".join(f"{scheme}://host:port" for scheme in sorted(schemes))
     try:
         parts = urlsplit(url.strip())

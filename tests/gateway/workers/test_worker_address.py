@@ -34,6 +34,11 @@ def test_what_is_none_is_refused(host: str) -> None:
     assert refused.value.param == "url"
 
 
+def test_several_in_one_word_are_told_how_they_are_given() -> None:
+    with pytest.raises(RequestError, match="several have spaces between them"):
+        read_worker_url("http://a:1,http://b:2", SCHEMES)
+
+
 def test_a_name_in_another_script_is_told_how_it_is_written() -> None:
     with pytest.raises(RequestError, match=r"write it as 'xn--wrker-jua\.example'"):
         read_worker_url("http://w\u00f6rker.example:80", SCHEMES)
