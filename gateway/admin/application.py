@@ -238,5 +238,7 @@ def _order_answer(results: Mapping[str, OrderResult], success: bool) -> web.Resp
 
 
 async def _misrouted(request: web.Request) -> web.Response:
+    if "%" in request.raw_path.partition("?")[0]:
+        raise RequestError(f"write the path as it is, {request.path}, without percent signs")
     # Only behind an admin request on a connection that is closing already.
     raise RequestError("send this on a connection of its own")

@@ -254,3 +254,11 @@ async def test_health_answers_while_a_worker_is_slow() -> None:
         reply = await ask(gateway.port, request("/health", method="HEAD"))
         assert (reply.status, reply.body) == (200, b"")
         assert (await running).status == 200
+
+
+async def test_a_generation_s_path_with_escapes_is_refused_by_that() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        refused = await gateway.post("/v1/ch%61t/completions?a=%20", chat_body())
+        assert refused.status == 400
+        assert "write the path as it is, /v1/chat/completions" in refused.json["error"]["message"]
+        assert worker.requests == []
