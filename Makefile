@@ -62,7 +62,7 @@ lint: $(INSTALLED_DEV)
 	$(BIN)/lint-imports
 
 docs: $(INSTALLED)
-	$(BIN)/python -c 'from radixgate.cli import ENTRIES; from radixgate.configs.document import page; \
+	$(BIN)/python -c 'from radixgate.commands import ENTRIES; from radixgate.configs.document import page; \
 	    print(page(entry.command for entry in ENTRIES.values()), end="")' > docs/configs.md.new
 	mv docs/configs.md.new docs/configs.md
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from radixgate import log
-from radixgate.cli import ENTRIES, main
+from radixgate.cli import main
+from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError
 
@@ -52,10 +53,7 @@ def test_bad_settings_give_one_line_and_exit_code_2(
 def test_ctrl_c_ends_a_command_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def interrupted(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("radixgate.loadgen.report_command.run_report", interrupted)
+    fails(monkeypatch, KeyboardInterrupt())
     assert main(["report", str(tmp_path)]) == 130
     assert capsys.readouterr().err == ""
 
@@ -85,3 +83,44 @@ def test_the_commands_are_listed(argv: list[str], capsys: pytest.CaptureFixture[
 def test_up_refuses_a_number_below_one(setting: str) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         load(ENTRIES["up"].command, ["--set", setting], environ={})
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def failing(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("radixgate.loadgen.report_command.run_report", failing)
+
+
+def test_an_optional_dependency_that_is_not_there_is_named_with_what_brings_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fails(monkeypatch, ModuleNotFoundError("No module named 'scipy'", name="scipy"))
+    assert main(["report", str(tmp_path)]) == 1
+    told = "radixgate report: scipy is not installed; pip install 'radixgate[bench]'\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_module_of_ours_that_is_not_there_is_no_missing_dependency(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fails(monkeypatch, ModuleNotFoundError("No module named 'radixgate.x'", name="radixgate.x"))
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        main(["report", str(tmp_path)])
+
+
+def test_what_an_install_brings_for_each_command() -> None:
+    extras = {name: entry.extras for name, entry in ENTRIES.items()}
+    assert extras == {
+        "up": "worker",
+        "gateway": "",
+        "worker": "worker",
+        "bench": "bench",
+        "batch": "bench",
+        "compare": "bench",
+        "report": "bench",
+        "experiment": "bench",
+        "simulate": "bench",
+        "replay": "bench",
+        "demo": "worker,bench",
+    }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from radixgate.cli import ENTRIES
+from radixgate.commands import ENTRIES
 from radixgate.configs.command import Command, Refusal
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from radixgate.cli import ENTRIES
+from radixgate.commands import ENTRIES
 from radixgate.configs.document import page
 from radixgate.configs.load import load
 

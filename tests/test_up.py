@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from radixgate.cli import ENTRIES
+from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
 from radixgate.household import Household
 from radixgate.up import serve

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from clocks import FakeClock
-from radixgate.cli import ENTRIES
+from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError
 from radixgate.policies.cache_aware import CacheAwareConfig

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from radixgate.analysis.experiments.metrics import NAMES
-from radixgate.cli import ENTRIES
+from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
 from radixgate.gateway.settings.experiments_config import LiveExperimentConfig
 
