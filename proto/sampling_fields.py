@@ -86,6 +86,10 @@ def _common(fields: Fields) -> pb.Sampling:
     return wire
 
 
+# Of 32 bits. Python refuses to read some thousands of them, and not as a wrong request.
+_MOST_ID_DIGITS = 10
+
+
 def _copy(read: Callable[[str], object], names: tuple[str, ...], wire: pb.Sampling) -> None:
     for name in names:
         value = read(name)
@@ -97,7 +101,8 @@ def _biases(fields: Fields) -> list[tuple[int, float]]:
     where = fields.path("logit_bias")
     biases = []
     for token, bias in (fields.mapping("logit_bias") or {}).items():
-        if not token.isascii() or not token.isdigit() or int(token) >= 2**32:
+        is_id = token.isascii() and token.isdigit() and len(token) <= _MOST_ID_DIGITS
+        if not is_id or int(token) >= 2**32:
             raise RequestError(f"{where}: {token!r:.40} is not a token id", param=where)
         if not is_number(bias):
             raise RequestError(f"{where}: the bias of token {token} must be a number", param=where)

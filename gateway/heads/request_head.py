@@ -118,7 +118,7 @@ def read_head(block: bytes, crosses: Crosses = everything) -> RequestHead:
         request_id=fit_request_id(reader.headers),
         http11=http11,
         keep_alive=_keeps_alive(noted.get(b"connection"), http11),
-        content_length=int(noted.get(b"content-length", b"0")),
+        content_length=_length(noted.get(b"content-length", b"0")),
         chunked=_is_chunked(noted.get(b"transfer-encoding"), http11),
         expects_continue=_expects_continue(noted.get(b"expect"), http11),
     )
@@ -169,6 +169,11 @@ def _check_line(block: bytes, method: bytes, target: bytes) -> bool:
     if block.startswith(b"%b %b HTTP/1.0\r\n" % (method, target)):
         return False
     raise BadHead("malformed request line: METHOD target HTTP/1.1 is expected")
+
+
+def _length(given: bytes) -> int:
+    # llhttp has seen that it has 64 bits; of zeros before it Python reads some thousands only.
+    return int(given.lstrip(b"0 \t") or b"0")
 
 
 def _is_chunked(encoding: bytes | None, http11: bool) -> bool:

@@ -89,6 +89,7 @@ def test_the_four_forms_of_a_prompt(prompt: object, read: list[object]) -> None:
         ({"messages": [USER], "stream": "yes"}, "stream"),
         ({"messages": [USER], "stream_options": []}, "stream_options"),
         ({"messages": [USER], "logit_bias": {"a": 1}}, "logit_bias"),
+        ({"messages": [USER], "logit_bias": {"1" * 5_000: 1}}, "logit_bias"),
         ({"messages": [USER], "logprobs": True, "top_logprobs": 99}, "top_logprobs"),
         ({"messages": [USER], "response_format": {"type": "json_object"}}, "response_format"),
         ({"messages": [USER], "tool_choice": "required"}, "tool_choice"),

@@ -107,6 +107,11 @@ def test_what_a_head_says() -> None:
     assert head(b"Transfer-Encoding: Chunked").chunked
 
 
+def test_zeros_before_a_length_mean_nothing_however_many() -> None:
+    assert head(b"Content-Length: " + b"0" * 5_000 + b"5").content_length == 5
+    assert head(b"Content-Length: " + b"0" * 5_000).content_length == 0
+
+
 def test_an_offer_to_upgrade_is_passed_over() -> None:
     read = head(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"Content-Length: 3")
     assert (read.content_length, read.keep_alive) == (3, True)
