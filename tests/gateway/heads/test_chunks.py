@@ -1,5 +1,6 @@
-"""Whole chunks, compiled and in Python, against the parser that knows all of the grammar."""
+"""Whole chunks against a model in Python, and the parser that knows all of the grammar."""
 
+import re
 from collections.abc import Callable
 
 import httptools
@@ -7,12 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radixgate.gateway.heads.chunks import COMPILED, whole_chunks, whole_chunks_in_python
+from radixgate.gateway.heads.chunks import COMPILED, none_are_taken, whole_chunks
 
 WholeChunks = Callable[[bytes, int], tuple[bytes, bool] | None]
-BOTH: list[WholeChunks] = (
-    [whole_chunks_in_python, whole_chunks] if COMPILED else [whole_chunks_in_python]
-)
+
+
+def model(piece: bytes, begin: int) -> tuple[bytes, bool] | None:
+    """What `whole_chunks` does, chunk by chunk."""
+    if not 0 <= begin <= len(piece):
+        raise ValueError("they begin in the piece, or at its end")
+    held, size = [], 1
+    while begin < len(piece):
+        line = re.compile(rb"([0-9a-fA-F]{1,8})\r\n").match(piece, begin)
+        if line is None or not size:
+            return None
+        size = int(line[1], 16)
+        begin = line.end() + size + 2
+        if piece[begin - 2 : begin] != b"\r\n":
+            return None
+        held.append(piece[line.end() : begin - 2])
+    return b"".join(held), not size
+
+
+BOTH: list[WholeChunks] = [model, whole_chunks] if COMPILED else [model]
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -83,7 +101,7 @@ def test_a_piece_cut_anywhere_but_between_chunks_is_left(chunks: WholeChunks) ->
 )
 def test_what_is_taken_is_what_the_parser_makes_of_it(chunks: WholeChunks, body: bytes) -> None:
     held = chunks(body, 0)
-    assert held == whole_chunks_in_python(body, 0)
+    assert held == model(body, 0)
     if held is not None:
         parsed = Parsed(body)
         assert (parsed.data, parsed.ends) == held
@@ -101,3 +119,7 @@ def test_they_begin_in_the_piece(chunks: WholeChunks, begin: int) -> None:
 def test_what_is_no_piece_is_refused(args: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         whole_chunks(*args)  # type: ignore[arg-type]
+
+
+def test_without_a_compiler_all_is_left_to_the_parser() -> None:
+    assert none_are_taken(b"3\r\nabc\r\n", 0) is None
