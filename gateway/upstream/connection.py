@@ -58,6 +58,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._surplus = False  # more came than was asked for
         self._unparsed = b""  # the head of an answer of which the parser has seen nothing
         self._paused = False
+        self._queued = 0  # pieces that wait to be received
         # Called for each chunk of a stream: no frame of Python's.
         self.on_body = self._parts.append
         self._parser = httptools.HttpResponseParser(self)
@@ -117,9 +118,11 @@ class UpstreamConnection(asyncio.Protocol):
         if self._listener is None:
             self.abort()
         else:
+            self._queued += 1
             self._pool.turn.answers.take(self, data)
 
     def received(self, data: bytes) -> None:
+        self._queued -= 1
         if self._listener is None:
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()
@@ -127,7 +130,7 @@ class UpstreamConnection(asyncio.Protocol):
         pool = self._pool
         pool.heard = True
         if self._unparsed:
-            data = self._late.behind(data)
+            data = self._late.behind(data, self._queued)
             if self._take_chunks(data, None):
                 return
             self._catch_up()
@@ -137,7 +140,7 @@ class UpstreamConnection(asyncio.Protocol):
                 if known.whole:
                     self._answer_at_once(known.status, known.headers, data[known.size :])
                     return
-                data = self._late.behind(data)
+                data = self._late.behind(data, self._queued)
                 if self._take_chunks(data, known):
                     return
         self._parse(data)

@@ -26,10 +26,14 @@ class LateBytes:
         self._fd = -1 if sock is None or tls else sock.fileno()
         self._transport, self._turn = transport, turn
 
-    def behind(self, data: bytes) -> bytes:
-        """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has."""
+    def behind(self, data: bytes, queued: int = 0) -> bytes:
+        """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has.
+        `queued`: pieces of the connection that were read after it, and have their turn first."""
         if len(data) < WORTH_A_READ_BYTES or len(data) >= AT_ONCE_BYTES or self._turn.at_once:
             return data  # a large one, and any of such a turn, has just been read
+        # Where very many had brought something the loop has polled twice for this turn.
+        if queued:
+            return data
         # A closed connection's number may be another's by now.
         if self._fd < 0 or data.endswith(LAST_CHUNK) or not self._transport.is_reading():
             return data

@@ -223,6 +223,22 @@ async def test_of_a_later_piece_too_and_where_it_ends_in_a_chunk(pair: Pair) -> 
     assert known.idle
 
 
+@pytest.mark.parametrize("begun", [False, True], ids=["with-its-head", "later"])
+async def test_pieces_of_one_turn_stay_in_order_before_what_came_late(
+    pair: Pair, begun: bool
+) -> None:
+    # The loop polls again in a turn in which 1,024 connections had brought something.
+    known = Known(pair[0])
+    listener = known.ask(*([HEAD] if begun else []))
+    known.connection.data_received(LONG if begun else HEAD + LONG)
+    known.connection.data_received(LONG.replace(b"a", b"b"))
+    pair[1].sendall(CHUNKS + END)
+    known.pool.turn.end()
+    body = b"a" * WORTH_A_READ_BYTES + b"b" * WORTH_A_READ_BYTES + BODY
+    assert listener.heard == [HEARD[0], body, "complete"]
+    assert known.idle
+
+
 @pytest.mark.parametrize(
     ("data", "turn_at_once", "tls"),
     [
