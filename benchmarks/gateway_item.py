@@ -52,7 +52,7 @@ def attached(gateway: Gateway, lines: list[SilentLine]) -> AttachStream:
         lines.append(SilentLine(on_message))
         return lines[-1]
 
-    stream = AttachStream(dial, "bench", WORKER)
+    stream = AttachStream(dial, "bench", WORKER, SystemClock())
     join_attached(gateway, stream, WORKER, context_length=1_000_000)
     return stream
 

@@ -7,16 +7,16 @@ from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
+from radixgate.clock import Clock
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.answer_progress import STREAM_CREDIT
 from radixgate.gateway.attempt.lane import Flow, Flows
 from radixgate.gateway.upstream.grpc_messages import BrokenStream
+from radixgate.gateway.upstream.reconnect_pause import ReconnectPause
 from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 
-RECONNECT_FIRST_S = 0.1
-RECONNECT_MOST_S = 1.0
 # A worker that has stopped reading must not fill this process: past this, attempts fail at once.
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _GIVE_BACK = STREAM_CREDIT // 2
@@ -71,7 +71,6 @@ class _Connection:
 
     def __init__(self, dial: Dial, take: Callable[[pb.StepBatch, Columns], None]) -> None:
         self.line = dial(self._on_message)
-        self.brought = False  # the worker has said something
         self._take = take
         self._credits: dict[int, int] = {}  # tokens by live handle, not sent yet
         self._takes_credits = False  # several in one command
@@ -85,7 +84,6 @@ class _Connection:
             batch = pb.StepBatch.FromString(message)
         except DecodeError as exc:
             raise BrokenStream(f"a message that is no batch of a step: {exc}") from exc
-        self.brought = True
         tokens = batch.tokens
         # As slices, which are read in a third less time than one after the other.
         columns = tokens.handles[:], tokens.token_ids[:], tokens.texts[:]
@@ -118,11 +116,12 @@ class _Connection:
 class AttachStream:
     """Keeps the stream open while `run` runs, and shares it among all attempts at this worker."""
 
-    def __init__(self, dial: Dial, gateway_id: str, worker: str) -> None:
+    def __init__(self, dial: Dial, gateway_id: str, worker: str, clock: Clock) -> None:
         self._dial = dial
         hello = pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION, reads_tokens=True)
         self._hello = pb.Command(hello=hello)
         self._worker = worker
+        self._pause = ReconnectPause(clock)
         self._next_handle = 1
         self.heard = False  # outputs have come; who asks takes it back
         self._receivers: dict[int, Receiver] = {}
@@ -184,11 +183,11 @@ class AttachStream:
 
     async def run(self) -> None:
         """Connect, and connect again whenever the stream breaks; runs until cancelled."""
-        pause_s = RECONNECT_FIRST_S
         while True:
             if self._connection is not None:
                 # An earlier `run` was cancelled and has not ended yet.
                 self._break_off(self._connection, WorkerFailed(f"worker {self._worker} is another"))
+            self._pause.begin()
             connection = self._connection = _Connection(self._dial, self._take)
             connection.put(self._hello)
             error = "closed by the gateway"
@@ -197,11 +196,8 @@ class AttachStream:
             finally:
                 failed = WorkerFailed(f"worker {self._worker} broke off: {error}")
                 self._break_off(connection, failed)
-            if connection.brought:
-                pause_s = RECONNECT_FIRST_S
             _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, RECONNECT_MOST_S)
+            await asyncio.sleep(self._pause.end())
 
     def _forget_credit(self, handle: int) -> None:
         if self._connection is not None:

@@ -33,7 +33,6 @@ class Watch:
 
     def __init__(self, dial: WatchDial, take: Callable[[bytes], bool]) -> None:
         """`take` gets each message, and says whether that was enough."""
-        self.brought = False  # messages have come
         self._take = take
         self._over = False
         self._fault: Exception | None = None  # of who took one
@@ -53,7 +52,6 @@ class Watch:
             return  # it came in one piece with what was enough
         try:
             self._over = self._take(message)
-            self.brought = True
         except DecodeError as exc:
             raise BrokenStream(f"a message that is none of this call: {exc}") from exc
         except Exception as exc:

@@ -73,7 +73,7 @@ class GrpcWorker:
         self._endpoint = self._streams_endpoint()
         self._pings = Pings()
         attach = partial(self._dial, "Attach")
-        self._attach = AttachStream(attach, parts.gateway_id, address.id)
+        self._attach = AttachStream(attach, parts.gateway_id, address.id, parts.clock)
         self._info: pb.WorkerInfo | None = None  # None: it has not answered a probe yet
         self._closing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[ModelEncoder] | None = None
@@ -86,7 +86,12 @@ class GrpcWorker:
             on_close=self._close_channel,
         )
         self._watches = WorkerWatches(
-            self._dial, address.id, parts.fleet, parts.gateway_id, parts.mirror_file
+            self._dial,
+            address.id,
+            parts.fleet,
+            parts.gateway_id,
+            parts.mirror_file,
+            parts.clock,
         )
 
     def _streams_endpoint(self) -> GrpcEndpoint:

@@ -5,10 +5,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from radixgate.clock import Clock
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.load_report import report_from_pb
-from radixgate.gateway.upstream.attach import RECONNECT_FIRST_S, RECONNECT_MOST_S
+from radixgate.gateway.upstream.reconnect_pause import ReconnectPause
 from radixgate.gateway.upstream.watch import Watch, WatchLine
 from radixgate.gateway.workers.mirror_file import MirrorFile
 from radixgate.log import fields
@@ -35,12 +36,14 @@ class WorkerWatches:
         fleet: Fleet,
         gateway_id: str,
         mirror_file: MirrorFile,
+        clock: Clock,
     ) -> None:
         self._dial = dial
         self._worker_id = worker_id
         self._fleet = fleet
         self._gateway_id = gateway_id
         self._mirror_file = mirror_file
+        self._clock = clock
 
     async def kv(self) -> None:
         """Feeds the mirror; a resync opens the stream anew where the reader stands."""
@@ -75,8 +78,9 @@ class WorkerWatches:
     async def _for_ever(
         self, method: str, request: Callable[[], bytes], take: Callable[[bytes], bool]
     ) -> None:
-        pause_s = RECONNECT_FIRST_S
+        pause = ReconnectPause(self._clock)
         while True:
+            pause.begin()
             watch = Watch(partial(self._dial, method), take)
             try:
                 why = await watch.run(request())
@@ -85,8 +89,4 @@ class WorkerWatches:
                 _log.warning(
                     "watch failed", extra=fields(worker=self._worker_id, error=exc.message)
                 )
-            else:
-                if watch.brought:
-                    pause_s = RECONNECT_FIRST_S
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, RECONNECT_MOST_S)
+            await asyncio.sleep(pause.end())

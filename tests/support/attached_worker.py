@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from types import TracebackType
 
+from clocks import FakeClock
 from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.step_tokens import with_tokens
@@ -34,7 +35,7 @@ class AttachedWorker:
         self.commands: asyncio.Queue[pb.Command] = asyncio.Queue()
         self._line: InnerLine | None = None
         self.connections = 0
-        self.stream = AttachStream(self._dial, "gateway-1", "worker-1")
+        self.stream = AttachStream(self._dial, "gateway-1", "worker-1", FakeClock())
 
     async def __aenter__(self) -> "AttachedWorker":
         self._running = asyncio.create_task(self.stream.run())

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
+import pytest
 
 from clocks import FakeClock
 from radixgate.fleet.fleet import Fleet, MirrorKey, WorkerIdentity
@@ -89,7 +90,7 @@ async def watching(service: Telling, run: Callable[[WorkerWatches], Any]) -> Asy
     def dial(method: str, on_message: Callable[[bytes], None]) -> Http2Stream:
         return Http2Stream(endpoint, f"/radixgate.v1.Worker/{method}", on_message, pings)
 
-    watches = WorkerWatches(dial, WORKER, fleet, "gateway-1", MirrorFile(None))
+    watches = WorkerWatches(dial, WORKER, fleet, "gateway-1", MirrorFile(None), clock)
     running = asyncio.create_task(run(watches))
     try:
         yield fleet
@@ -124,3 +125,13 @@ async def test_after_a_gap_in_the_news_it_is_asked_anew_from_where_they_were_who
         blocks = fleet.mirror_of(WORKER).blocks_of(WORKER)
     assert service.asked_kv == [(0, 0), (5, 7)]
     assert (blocks.epoch, blocks.complete) == (5, True)
+
+
+@pytest.mark.slow
+async def test_a_worker_whose_news_never_fit_is_asked_ever_more_rarely() -> None:
+    service = Telling()
+    service.kv = [[heartbeat(5, 9)], [heartbeat(5, 9)], [heartbeat(5, 9)], []]
+    began = asyncio.get_running_loop().time()
+    async with watching(service, WorkerWatches.kv):
+        await until(lambda: len(service.asked_kv) == 4, within_s=10)
+    assert asyncio.get_running_loop().time() - began >= 0.1 + 0.2 + 0.4
