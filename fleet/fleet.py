@@ -135,20 +135,21 @@ class Fleet:
             del self._mirrors[shared.key]
 
     def workers(self) -> tuple[WorkerView, ...]:
-        """Every worker, in the order of joining. O(workers)."""
-        return tuple(map(self._view, self._records.values()))
+        """Every worker, in the order of joining. O(workers); who asks often reads `records`."""
+        now = self._clock.now()
+        return tuple(record.view(now) for record in self._records.values())
 
     def worker(self, worker_id: str) -> WorkerView | None:
         """One worker; None: there is none of this id. O(1)."""
         record = self._records.get(worker_id)
-        return self._view(record) if record else None
+        return record.view(self._clock.now()) if record else None
 
     def records(self) -> Iterable[WorkerRecord]:
-        """The pages themselves, for who keeps the books with us."""
+        """The pages themselves, for who keeps the books with us or only reads. O(1)."""
         return self._records.values()
 
     def record(self, worker_id: str) -> WorkerRecord | None:
-        """The page itself; None: there is no such worker."""
+        """The page itself; None: there is no such worker. O(1)."""
         return self._records.get(worker_id)
 
     def models(self) -> frozenset[str]:
@@ -294,6 +295,3 @@ class Fleet:
         if record is None:
             raise WorkerFailed(f"there is no worker {worker_id!r:.200} in the fleet")
         return record
-
-    def _view(self, record: WorkerRecord) -> WorkerView:
-        return record.view(self._clock.now())

@@ -10,7 +10,6 @@ from radixgate.fleet.own_queue import OwnQueue
 from radixgate.fleet.recent_prompts import RecentPrompts
 from radixgate.policies.requests_there import UNREPORTED
 from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
-from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 
 @dataclass(slots=True)
@@ -155,7 +154,7 @@ class WorkerRecord:
         self.own.check()
 
     def view(self, now: float) -> "WorkerView":
-        """As others may see it."""
+        """As others may see it. O(1): no mirror is asked."""
         return WorkerView(
             identity=self.identity,
             state=self.state,
@@ -164,7 +163,6 @@ class WorkerRecord:
             uncached_tokens_in_flight=self.uncached_tokens_in_flight,
             report=self.fresh_report(now),
             prefill_tokens_per_s=self.speed.tokens_per_s,
-            blocks=self.shared.mirror.blocks_of(self.identity.id),
             drift=replace(self.drift),
         )
 
@@ -180,5 +178,4 @@ class WorkerView:
     uncached_tokens_in_flight: int
     report: LoadReport | None  # None: none yet, or too old
     prefill_tokens_per_s: float | None  # None: not measured yet
-    blocks: WorkerBlocks
     drift: Drift

@@ -68,10 +68,10 @@ class ExplainRoutes:
     def _left_out(self, found: Rehearsal, reasons: Mapping[str, str]) -> list[dict[str, str]]:
         """Workers of the model that could not be chosen."""
         return [
-            {"worker": view.identity.id, "reason": reasons.get(view.identity.id, view.state.value)}
-            for view in self._fleet.workers()
-            if view.identity.serves(found.model)
-            and (view.state is not WorkerState.READY or view.identity.id in reasons)
+            {"worker": one.identity.id, "reason": reasons.get(one.identity.id, one.state.value)}
+            for one in self._fleet.records()
+            if one.identity.serves(found.model)
+            and (one.state is not WorkerState.READY or one.identity.id in reasons)
         ]
 
 

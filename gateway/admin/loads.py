@@ -31,10 +31,11 @@ class LoadRoutes:
 
     async def in_detail(self, request: web.Request) -> web.Response:
         """What is not known of a worker is null; `gateway` waits here and is at no worker yet."""
-        loads = [_detail(view) for view in self._views()]
+        views = self._views()
+        loads = [_detail(view) for view in views]
         waiting = self._read_waiting()
-        running = sum(_requests(view)[0] for view in self._views())
-        queued = sum(_requests(view)[1] for view in self._views())
+        running = sum(_requests(view)[0] for view in views)
+        queued = sum(_requests(view)[1] for view in views)
         aggregate = {
             "total_running_reqs": running,
             "total_waiting_reqs": queued + waiting,

@@ -165,8 +165,8 @@ class Asking:
         Raises UnknownResponse if it is another tenant's.
         """
         name = self._stored.worker_of(response_id, caller.tenant)
-        view = None if name is None else self._fleet.worker(name)
-        return name if view is not None and view.identity.serves(model) else None
+        record = None if name is None else self._fleet.record(name)
+        return name if record is not None and record.identity.serves(model) else None
 
     def _around(
         self, root: int, path: bytes, body: bytes, request: ForeignRequest, hole: Hole

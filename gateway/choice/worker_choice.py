@@ -155,11 +155,11 @@ class WorkerChoice:
     def _ready_but(self, out: Collection[str], ask: Ask) -> Sequence[str]:
         """O(workers)."""
         return [
-            view.identity.id
-            for view in self._fleet.workers()
-            if view.identity.serves(ask.model)
-            and view.state is WorkerState.READY
-            and view.identity.id not in out
+            record.identity.id
+            for record in self._fleet.records()
+            if record.state is WorkerState.READY
+            and record.identity.id not in out
+            and record.identity.serves(ask.model)
         ]
 
     def _unable(self, ask: Ask) -> dict[str, str]:

@@ -115,7 +115,7 @@ class Beginnings:
     def _pool(self, config: LiveExperimentConfig) -> tuple[str, ...]:
         if config.kind != "canary":
             return ()
-        workers = [view.identity.id for view in self._site.fleet.workers()]
+        workers = [record.identity.id for record in self._site.fleet.records()]
         unknown = sorted(set(config.workers) - set(workers))
         if unknown:
             raise ConfigError(

@@ -64,14 +64,14 @@ class LiveStage:
         """What is at the workers, or on its way there: its prompt may still be tokenized."""
         acting = self._acting()
         begun = 0 if acting is None else acting.in_flight
-        return max(begun, sum(view.in_flight for view in self._site.fleet.workers()))
+        return max(begun, sum(record.in_flight for record in self._site.fleet.records()))
 
     def flush(self) -> None:
         self._ordered = [
-            view.identity.id
-            for view in self._site.fleet.workers()
-            if view.state is WorkerState.READY
-            and (self._flush == "always" or (self._flush == "auto" and view.identity.reports_kv))
+            record.identity.id
+            for record in self._site.fleet.records()
+            if record.state is WorkerState.READY
+            and (self._flush == "always" or (self._flush == "auto" and record.identity.reports_kv))
         ]
         self._flushing = asyncio.create_task(self._flush_all()) if self._ordered else None
 
@@ -97,5 +97,7 @@ class LiveStage:
         self._ordered = [name for name in self._ordered if name not in refused]
 
     def _holds_blocks(self, worker_id: str) -> bool:
-        view = self._site.fleet.worker(worker_id)
-        return view is not None and any(view.blocks.stored.values())
+        record = self._site.fleet.record(worker_id)
+        if record is None:
+            return False
+        return any(record.shared.mirror.blocks_of(worker_id).stored.values())

@@ -194,11 +194,11 @@ class GrpcWorker:
 
     def _check_weights(self, info: pb.WorkerInfo) -> None:
         """Under one name only equal weights: prompts, mirrors and continuations are shared."""
-        for view in self._parts.fleet.workers():
-            other = view.identity
+        for record in self._parts.fleet.records():
+            other = record.identity
             if other.id == self._address.id or other.kind != "grpc" or other.model != info.model:
                 continue
-            if other.weights_id != info.weights_id and view.state is WorkerState.READY:
+            if other.weights_id != info.weights_id and record.state is WorkerState.READY:
                 raise WorkerFailed(
                     f"worker {self._address.id} serves other weights as {info.model!r} than"
                     f" {other.id}: give one of them another --served-model-name"

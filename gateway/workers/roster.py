@@ -145,8 +145,8 @@ class Roster:
 
     def in_flight(self, member: Member) -> int:
         """Requests at it that have not ended."""
-        view = self._fleet.worker(member.address.id)
-        return 0 if view is None else view.in_flight
+        record = self._fleet.record(member.address.id)
+        return 0 if record is None else record.in_flight
 
     def drop(self, member: Member) -> None:
         """What still runs there fails over, as when a worker dies."""

@@ -1,6 +1,6 @@
 """One worker as the admin API and the metrics show it."""
 
-from radixgate.fleet.fleet import Fleet, LoadReport, WorkerView
+from radixgate.fleet.fleet import Fleet, LoadReport
 from radixgate.gateway.choice.worker_choice import WorkerChoice
 from radixgate.gateway.observe.metrics import WorkerRow
 from radixgate.gateway.workers.roster import Member, Roster
@@ -21,7 +21,7 @@ def worker_row(member: Member, fleet: Fleet, choice: WorkerChoice) -> dict[str, 
         "tokens_in_flight": 0 if view is None else view.tokens_in_flight,
         "capacity_tokens": None if view is None else view.identity.capacity_tokens,
         "load": None if view is None else _load(view.report),
-        "blocks_mirrored": 0 if view is None else mirror_blocks(view),
+        "blocks_mirrored": 0 if view is None else _mirrored(fleet, view.identity.id),
         "reports_kv": None if view is None else view.identity.reports_kv,
     }
     if member.trouble:
@@ -33,17 +33,18 @@ def worker_gauges(roster: Roster, fleet: Fleet) -> list[WorkerRow]:
     """What the metrics show of each worker."""
     rows = []
     for member in roster.members():
-        view = fleet.worker(member.address.id)
-        in_flight = 0 if view is None else view.in_flight
-        blocks = 0 if view is None else mirror_blocks(view)
-        breaker = roster.choice.breaker_of(member.address.id)
-        rows.append(WorkerRow(member.address.id, member.state.value, in_flight, blocks, breaker))
+        worker_id = member.address.id
+        record = fleet.record(worker_id)
+        in_flight = 0 if record is None else record.in_flight
+        blocks = 0 if record is None else _mirrored(fleet, worker_id)
+        breaker = roster.choice.breaker_of(worker_id)
+        rows.append(WorkerRow(worker_id, member.state.value, in_flight, blocks, breaker))
     return rows
 
 
-def mirror_blocks(view: WorkerView) -> int:
-    """Blocks believed to be there: as reported, or as expected of what was sent."""
-    blocks = view.blocks
+def _mirrored(fleet: Fleet, worker_id: str) -> int:
+    """Blocks believed to be there: as reported, or as expected of what was sent. O(the latter)."""
+    blocks = fleet.mirror_of(worker_id).blocks_of(worker_id)
     return sum(blocks.stored.values()) + blocks.expected + blocks.approximate
 
 

@@ -9,7 +9,7 @@ from columns import PROMPT
 from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel, WorkerFailed
 from radixgate.fleet.fleet import Ask, FleetConfig, LoadReport, MirrorKey, WorkerState
 from radixgate.policies.base import Candidates, Choice, RouteRequest
-from radixgate.radix_mirror.mirror import MirrorConfig
+from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
 
 OTHERS = [state for state in WorkerState if state is not WorkerState.READY]
 
@@ -171,6 +171,16 @@ def test_times_and_speeds_that_are_reported_are_shown() -> None:
     books.clock.advance(2.001)
     books.lease("x")
     assert list(policy.seen[1].read_decode_step_s()) == [None]
+
+
+def test_looking_at_the_workers_asks_no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    books = Books("a", "b")
+    books.warm("hello", "a")
+    asked: list[str] = []
+    monkeypatch.setattr(RadixMirror, "blocks_of", lambda mirror, name: asked.append(name))
+    assert [view.identity.id for view in books.fleet.workers()] == ["a", "b"]
+    assert books.fleet.worker("a") is not None
+    assert asked == [], "what is expected of a worker is counted, block by block"
 
 
 def test_what_is_believed_is_bounded_as_configured() -> None:

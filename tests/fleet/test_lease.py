@@ -162,9 +162,7 @@ def silent_worker() -> Books:
 
 
 def believed_blocks(books: Books) -> int:
-    view = books.fleet.worker("a")
-    assert view is not None
-    return view.blocks.approximate
+    return books.blocks_of("a").approximate
 
 
 @settings(max_examples=30)

@@ -96,7 +96,7 @@ class LeaseMachine(RuleBasedStateMachine):
     def begin_anew_under_another_policy(self) -> None:
         self.books.fleet.use_policy(RoundRobin(random.Random(1)))
         self.books.fleet.forget()
-        assert all(view.blocks.approximate == 0 for view in self.books.fleet.workers())
+        assert all(self.books.blocks_of(name).approximate == 0 for name in self.lives)
 
     @rule(seconds=st.integers(0, 5))
     def wait(self, seconds: int) -> None:

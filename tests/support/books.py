@@ -19,6 +19,7 @@ from radixgate.fleet.fleet import (
 from radixgate.policies.base import Policy
 from radixgate.policies.cache_aware import CacheAwareConfig, cache_aware
 from radixgate.proto.blocks import chain, root_id
+from radixgate.radix_mirror.worker_blocks import WorkerBlocks
 
 MODEL = "toy"
 KEY = MirrorKey(MODEL, "tokens", 1)
@@ -104,6 +105,10 @@ class Books:
         assert placement is not None
         mirror.answered(placement)
         mirror.settle(placement, None)
+
+    def blocks_of(self, name: str) -> WorkerBlocks:
+        """What the mirror holds of it."""
+        return self.fleet.mirror_of(name).blocks_of(name)
 
     def counts(self, name: str) -> tuple[int, int]:
         """(requests, uncached tokens) in flight."""

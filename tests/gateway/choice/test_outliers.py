@@ -8,6 +8,7 @@ from books import Books, ask
 from clocks import FakeClock
 from radixgate.errors import ConfigError
 from radixgate.fleet.fleet import Outcome
+from radixgate.fleet.worker_record import WorkerRecord
 from radixgate.gateway.choice.breakers import Breakers, Verdict
 from radixgate.gateway.choice.outliers import Outliers
 from radixgate.gateway.choice.spared import Spared
@@ -39,6 +40,11 @@ class Judged:
     def away(self, *workers: str) -> list[str]:
         return sorted(self.outliers.among(workers or FLEET))
 
+    def choice(self, books: Books) -> WorkerChoice:
+        breakers = Breakers(ReliabilityConfig(), self.clock)
+        spared = Spared(0.0, self.clock, random.Random(0))
+        return WorkerChoice(books.fleet, breakers, spared, self.outliers)
+
 
 def test_a_share_of_failures_sets_a_worker_aside_for_a_time() -> None:
     judged = Judged()
@@ -67,17 +73,26 @@ def test_fewer_failures_and_what_says_nothing_set_nobody_aside() -> None:
 
 def test_successes_count_between_failures_however_the_breaker_stands() -> None:
     judged = Judged()
-    fleet = Books("a", reports_kv=False).fleet
-    rules, rng = ReliabilityConfig(), random.Random(0)
-    choice = WorkerChoice(
-        fleet, Breakers(rules, judged.clock), Spared(0.0, judged.clock, rng), judged.outliers
-    )
+    choice = judged.choice(Books("a", reports_kv=False))
     for number in range(1, 1_001):
         lease = choice.lease(ask("hello"), (), own_only=False)
         outcome = Outcome.FAILED if number % 100 == 0 else Outcome.OK
         lease.close(outcome)
         choice.ended(lease, outcome, busy=False)
     assert judged.away("a", "b") == [], "ten of a thousand have failed"
+
+
+def test_while_one_is_set_aside_a_request_reads_the_books_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = Judged()
+    judged.fails("a")
+    choice = judged.choice(Books(*FLEET))
+    viewed: list[str] = []
+    monkeypatch.setattr(WorkerRecord, "view", lambda record, now: viewed.append("a view"))
+    chosen = {choice.lease(ask("hello"), (), own_only=False).worker.id for _ in range(8)}
+    assert "a" not in chosen
+    assert viewed == []
 
 
 def test_failures_of_another_window_do_not_add_up() -> None:

@@ -61,7 +61,8 @@ def test_the_mirror_of_a_gateway_ends_as_the_worker_is() -> None:
     simulation, run = simulate("cache_aware", workload(SESSIONS))
     (gateway,) = simulation.gateways
     for worker, view in zip(run.workers, gateway.fleet.workers(), strict=True):
-        assert view.blocks.stored[Tier.DEVICE] == worker.pool.evictable
+        blocks = gateway.fleet.mirror_of(view.identity.id).blocks_of(view.identity.id)
+        assert blocks.stored[Tier.DEVICE] == worker.pool.evictable
         assert view.drift.answers == sum(job.worker == worker.number for job in run.jobs)
 
 
