@@ -250,7 +250,7 @@ class AttachStream:
         """A fault of ours in one answer must not break the stream that all share."""
         _log.exception("an item could not be rendered")
         self.abort(handle)
-        receiver.on_lost(InternalFault())
+        _tell_lost(receiver, InternalFault())
 
     def _break_off(self, connection: _Connection, error: RadixgateError) -> None:
         if self._connection is not connection:
@@ -259,8 +259,12 @@ class AttachStream:
         receivers, self._receivers = self._receivers, {}
         self._flows.clear()
         for receiver in receivers.values():
-            try:
-                receiver.on_lost(error)
-            except Exception:
-                # The others would wait for ever.
-                _log.exception("a request could not be told that its stream broke")
+            _tell_lost(receiver, error)
+
+
+def _tell_lost(receiver: Receiver, error: RadixgateError) -> None:
+    """A fault of ours in it must not keep the others from what is theirs."""
+    try:
+        receiver.on_lost(error)
+    except Exception:
+        _log.exception("a request could not be told that it is lost")
