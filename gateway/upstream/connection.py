@@ -59,6 +59,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._unparsed = b""  # the head of an answer of which the parser has seen nothing
         self._paused = False
         self._queued = 0  # pieces that wait to be received
+        self._late: LateBytes  # of its transport
         # Called for each chunk of a stream: no frame of Python's.
         self.on_body = self._parts.append
         self._parser = httptools.HttpResponseParser(self)
@@ -105,6 +106,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pool.turn.answers.work_off()
         self._transport = None
         self._pool.forget(self)
+        exc = exc or self._late.error
         # Without a length the end of the connection ends the body, once there was a whole head.
         if exc is None and self._headed and not self._framed:
             self._end()
@@ -127,15 +129,14 @@ class UpstreamConnection(asyncio.Protocol):
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()
             return
-        pool = self._pool
-        pool.heard = True
+        self._pool.heard = True
         if self._unparsed:
             data = self._late.behind(data, self._queued)
             if self._take_chunks(data, None):
                 return
             self._catch_up()
         elif not (self._answered or self._surplus):
-            known = pool.heads.find(data)  # then it is not parsed
+            known = self._pool.heads.find(data)  # then it is not parsed
             if known is not None:
                 if known.whole:
                     self._answer_at_once(known.status, known.headers, data[known.size :])

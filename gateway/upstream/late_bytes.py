@@ -17,7 +17,7 @@ class LateBytes:
     a turn of its own, with one more read and write, and be sent later. Nothing is waited for.
     """
 
-    __slots__ = ("_fd", "_transport", "_turn")
+    __slots__ = ("_fd", "_transport", "_turn", "error")
 
     def __init__(self, transport: asyncio.Transport, turn: LoopTurn) -> None:
         sock = transport.get_extra_info("socket")
@@ -25,6 +25,7 @@ class LateBytes:
         tls = transport.get_extra_info("sslcontext") is not None
         self._fd = -1 if sock is None or tls else sock.fileno()
         self._transport, self._turn = transport, turn
+        self.error: OSError | None = None  # for which the connection was ended
 
     def behind(self, data: bytes, queued: int = 0) -> bytes:
         """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has.
@@ -41,7 +42,8 @@ class LateBytes:
             return data + os.read(self._fd, AT_ONCE_BYTES)
         except BlockingIOError:
             return data
-        except OSError:
+        except OSError as exc:
             # An error is told to one reader only, and the loop will not hear of it.
+            self.error = exc
             self._transport.abort()
             return data
