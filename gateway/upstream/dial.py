@@ -24,7 +24,10 @@ class Address:
 async def dial(factory: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
     """The protocol, connected. Raises OSError; how long it may take is the caller's to say."""
     loop, name = asyncio.get_running_loop(), None if tls is None else host
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as exc:
+        raise OSError(f"{host!r} is no name of a host: {exc}") from exc
     if len(found) == 1:
         address = str(found[0][4][0])
         _, protocol = await loop.create_connection(

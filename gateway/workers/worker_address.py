@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from radixgate.errors import RequestError
 
 # It stands in headers and logs as it is. Underscores are no part of names, and used all the same.
-_HOST = re.compile(
-    r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%[A-Za-z0-9_.-]+)?"
-)
+_LABEL = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}"
+_MOST_HOST_BYTES = 253
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%[A-Za-z0-9_.-]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def read_worker_url(url: str, schemes: frozenset[str]) -> WorkerAddress:
         raise RequestError(
             f"worker {url!r:.200}: only an address is expected, {example}", param="url"
         )
-    if not _HOST.fullmatch(host):
+    if not _is_host(host):
         raise RequestError(
             f"worker {url!r:.200}: {host!r:.100} is no name of a host, nor an address of one"
             f"{_in_ascii(host)}",
@@ -60,11 +60,19 @@ def read_worker_url(url: str, schemes: frozenset[str]) -> WorkerAddress:
     return WorkerAddress(scheme, host, port)
 
 
+def _is_host(name: str) -> bool:
+    return len(name) <= _MOST_HOST_BYTES and _HOST.fullmatch(name) is not None
+
+
 def _in_ascii(host: str) -> str:
-    """How a name in another script is written on the wire; empty: it is none."""
+    """How a name in another script is written on the wire; empty: it is none, or one for which
+    newer rules of such names have another spelling than the ones that Python knows."""
     if host.isascii():
         return ""
     try:
-        return f" (write it as {host.encode('idna').decode()!r:.300})"
+        written = host.encode("idna")
+        same = written.decode("idna") == host
     except UnicodeError:
         return ""
+    name = written.decode("ascii")
+    return f" (write it as {name!r})" if same and _is_host(name) else ""

@@ -34,6 +34,15 @@ def a_port() -> Iterator[int]:
         yield port
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_what_is_no_name_is_an_error_as_any_that_nobody_knows(
+    run: Callable[[Awaitable[object]], object], host: str
+) -> None:
+    with pytest.raises(OSError, match=f"'{host}' is no name of a host: "):
+        run(dial(asyncio.Protocol, host, 1, None))
+
+
 Resolve = Callable[..., Awaitable[list[tuple[object, ...]]]]
 
 
