@@ -5,13 +5,14 @@ connection that was handed over to this application.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from radixgate import __version__
-from radixgate.errors import NoWorkerAvailable, RequestError
+from radixgate.errors import InternalFault, NoWorkerAvailable, RadixgateError, RequestError
 from radixgate.fleet.fleet import Fleet, WorkerState
 from radixgate.gateway.admin import openapi
 from radixgate.gateway.admin.access import key_check
@@ -35,12 +36,14 @@ from radixgate.gateway.observe.metrics import GatewayMetrics
 from radixgate.gateway.workers.reached import Reached, merged
 from radixgate.gateway.workers.worker_handle import OrderResult, WorkerHandle
 from radixgate.gateway.workers.workers import Member, Workers
+from radixgate.log import fields
 from radixgate.proto.fields import Fields, decode_object
 from radixgate.proto.http_banner import without_versions
 from radixgate.proto.http_errors import errors_as_json
 
 # Given nothing new or not, it may still run what was sent before.
 _MAY_RUN = (WorkerState.READY, WorkerState.PAUSED, WorkerState.DRAINING)
+_log = logging.getLogger(__name__)
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -161,12 +164,10 @@ class Admin:
     async def server_info(self, request: web.Request) -> web.Response:
         """The first ready worker's answer, as SGLang's clients read it, and all by id."""
         ready = self.workers.ready()
-        results = await asyncio.gather(
-            *(member.handle.info("/get_server_info") for member in ready)
-        )
+        results = await _each(ready, lambda handle: handle.info("/get_server_info"))
         answers = {
-            member.address.id: result.answer
-            for member, result in zip(ready, results, strict=True)
+            worker_id: result.answer
+            for worker_id, result in results.items()
             if result.ok and isinstance(result.answer, dict)
         }
         first = next(iter(answers.values()), {})
@@ -217,7 +218,25 @@ async def _order(
     """Each member's result, by its id. Raises NoWorkerAvailable if there is no member."""
     if not members:
         raise NoWorkerAvailable("no worker is ready")
-    results = await asyncio.gather(*(order(member.handle) for member in members))
+    return await _each(members, order)
+
+
+async def _each(
+    members: Sequence[Member], order: Callable[[WorkerHandle], Awaitable[OrderResult]]
+) -> Mapping[str, OrderResult]:
+    """Each member's result, by its id."""
+
+    async def one(member: Member) -> OrderResult:
+        try:
+            return await order(member.handle)
+        except RadixgateError as error:
+            return OrderResult(False, error.message)
+        except Exception:
+            # What the others have done must be told all the same.
+            _log.exception("an order went wrong", extra=fields(worker=member.address.id))
+            return OrderResult(False, InternalFault().message)
+
+    results = await asyncio.gather(*map(one, members))
     return {member.address.id: result for member, result in zip(members, results, strict=True)}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from radixgate.errors import RequestError, UnknownResponse, WorkerFailed
+from radixgate.errors import RadixgateError, RequestError, UnknownResponse
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.admin.access import CALLER
 from radixgate.gateway.asking.stored_responses import StoredResponses
@@ -36,7 +36,7 @@ class ResponseRoutes:
     async def pass_on(self, request: web.Request) -> web.Response:
         """The answer of the worker that has it. If that is not known, each is asked in turn.
 
-        Raises UnknownResponse, WorkerFailed; RequestError for a stream.
+        Raises UnknownResponse, RequestError for a stream; as `fetch`.
         """
         if any(one.lower() not in ("false", "0") for one in request.query.getall("stream", ())):
             raise RequestError(
@@ -46,11 +46,11 @@ class ResponseRoutes:
         if not _FIT_ID.fullmatch(name):
             raise UnknownResponse(name)
         found: Fetched | None = None
-        failure: WorkerFailed | None = None
+        failure: RadixgateError | None = None
         for member in self._asked(name, request[CALLER]):
             try:
                 found = await member.handle.ask(request.method, str(request.rel_url), body)
-            except WorkerFailed as error:
+            except RadixgateError as error:
                 failure = error
                 continue
             if found.status != 404:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError
 from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.attempt.attempt import WorkerClient
 from radixgate.gateway.processes.messages import Admitted, CheckSoon, ToParent, WorkerIs
@@ -85,7 +85,7 @@ class FollowedWorkers:
             try:
                 async with asyncio.timeout(self.rule.timeout_s):
                     identity = await member.handle.probe()
-            except (TimeoutError, WorkerFailed) as error:
+            except (TimeoutError, RadixgateError) as error:
                 _log.debug("not admitted yet", extra=fields(worker=worker_id, why=error))
             else:
                 # If it is another one by now, the parent will see it too, and say so.

@@ -9,7 +9,7 @@ from typing import Literal
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from radixgate.errors import ModelError, WorkerFailed, WorkerUnreachable
+from radixgate.errors import ModelError, RadixgateError, WorkerFailed, WorkerUnreachable
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.gateway.asking.prompt_tokens import ModelEncoder, ServedModel
 from radixgate.gateway.attempt.abort_order import AbortOrder
@@ -176,7 +176,7 @@ class GrpcWorker:
         pool = self._parts.http_pool(self._address.host, self._info.http_port)
         try:
             answer = await fetch(pool, "GET", path, timeout_s=self._parts.timeout_s)
-        except WorkerFailed as error:
+        except RadixgateError as error:
             return OrderResult(False, error.message)
         finally:
             pool.close()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from radixgate.errors import WorkerFailed
+from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
 from radixgate.gateway.asking.prompt_place import BYTES
 from radixgate.gateway.attempt.abort_order import AbortOrder
@@ -64,7 +64,7 @@ class ForeignWorker:
                 self._told_at = self._pool.dialed
             else:
                 self._identity = await self._told_again(self._identity, until)
-        except WorkerFailed:
+        except RadixgateError:
             self._identity = None
             raise
         return self._identity
@@ -108,7 +108,7 @@ class ForeignWorker:
     async def info(self, path: str) -> OrderResult:
         try:
             answer = await self._get(path)
-        except WorkerFailed as error:
+        except RadixgateError as error:
             return OrderResult(False, error.message)
         return _result(answer)
 
@@ -122,7 +122,7 @@ class ForeignWorker:
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:
             answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s())
-        except WorkerFailed as error:
+        except RadixgateError as error:
             return OrderResult(False, error.message)
         return _result(answer)
 
@@ -170,7 +170,7 @@ class ForeignWorker:
         except TimeoutError:
             self._given_up = 1
             return known
-        except WorkerFailed:
+        except RadixgateError:
             return known
         listed = read_models(answer.json()) if answer.ok else None
         if listed is None:

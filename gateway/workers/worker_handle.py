@@ -15,7 +15,7 @@ class WorkerProbe(Protocol):
 
     async def probe(self) -> WorkerIdentity:
         """Raises WorkerUnreachable if nobody listens there, WorkerFailed if the answer is no good
-        (still loading, no model known, timed out)."""
+        (still loading, no model known, timed out), InternalFault if we could not read it."""
         ...
 
 
@@ -61,7 +61,7 @@ class WorkerHandle(WorkerProbe, Protocol):
         ...
 
     async def ask(self, method: str, path: str, body: bytes) -> Fetched:
-        """The worker's own answer, whatever its status. Raises WorkerFailed if there is none."""
+        """The worker's own answer, whatever its status. Raises as `fetch`."""
         ...
 
     async def info(self, path: str) -> OrderResult:

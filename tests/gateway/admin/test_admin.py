@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from radixgate.fleet.fleet import WorkerState
+from radixgate.gateway.workers.worker_foreign import ForeignWorker
+from radixgate.gateway.workers.worker_handle import OrderResult
 from raw_client import RawClient, ask, request
 from scripted_worker import (
     Hang,
@@ -18,6 +20,8 @@ from scripted_worker import (
 )
 from small_gateway import CHAT, chat_body, small_gateway
 from until import until
+
+ALL = {"abort_all": True}
 
 
 async def test_models_are_merged_over_the_fleet() -> None:
@@ -262,3 +266,30 @@ async def test_a_generation_s_path_with_escapes_is_refused_by_that() -> None:
         assert refused.status == 400
         assert "write the path as it is, /v1/chat/completions" in refused.json["error"]["message"]
         assert worker.requests == []
+
+
+async def test_one_worker_s_fault_is_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with (
+        ScriptedWorker() as one,
+        ScriptedWorker() as two,
+        small_gateway([one, two]) as gateway,
+    ):
+        for worker in (one, two):
+            worker.admin["/flush_cache"] = lambda request: json_answer({"ok": True})
+            worker.admin["/abort_request"] = lambda request: json_answer({})
+
+        async def faulty(self: ForeignWorker, *given: object) -> OrderResult:
+            raise ZeroDivisionError
+
+        handle = gateway.gateway.workers.find(two.url).handle
+        for order in ("flush_cache", "abort_request", "info"):
+            monkeypatch.setattr(handle, order, faulty.__get__(handle))
+        for path, body, status in (("/flush_cache", b"", 409), ("/abort_request", ALL, 200)):
+            reply = await gateway.post(path, body)
+            rows = reply.json["workers"]
+            assert (reply.status, rows[f"127.0.0.1:{one.port}"]["success"]) == (status, True)
+            assert rows[f"127.0.0.1:{two.port}"] == {
+                "success": False,
+                "message": "internal error; the log has the details",
+            }
+        assert list((await gateway.get("/get_server_info")).json["workers"]) == []

@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 
 from clocks import FakeClock
-from radixgate.errors import WorkerFailed, WorkerUnreachable
+from radixgate.errors import InternalFault, WorkerFailed, WorkerUnreachable
 from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.worker_address import read_worker_url
 from radixgate.gateway.workers.worker_foreign import ForeignWorker
+from radixgate.gateway.workers.worker_handle import OrderResult
 from radixgate.gateway.workers.worker_http import HttpWorkerClient
 from scripted_worker import Hang, Reset, Script, ScriptedWorker, Sleep, answer, json_answer
 
@@ -204,3 +206,23 @@ async def test_nobody_there_is_told_from_a_bad_answer() -> None:
     await worker.stop()
     with pytest.raises(WorkerUnreachable):
         await handle.probe()
+
+
+async def test_a_fault_of_ours_in_an_answer_s_reading_is_an_order_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker)
+        known = await handle.probe()
+
+        def faulty(self: UpstreamConnection, data: bytes) -> None:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(UpstreamConnection, "received", faulty)
+            said = "internal error; the log has the details"
+            assert await handle.flush_cache() == OrderResult(False, said)
+            assert await handle.info("/get_server_info") == OrderResult(False, said)
+            with pytest.raises(InternalFault):
+                await handle.probe()
+        assert await handle.probe() == known
