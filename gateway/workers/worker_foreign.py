@@ -43,7 +43,8 @@ class ForeignWorker:
         self._pool = pool
         self._timeout_s = timeout_s
         self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
-        self._told_at = 0  # connections that there had been by then
+        self._untold = False  # asked over a new connection, it has not said who it is
+        self._told_at = 0  # connections that there had been when it was asked
         self._given_up = 0  # of those that we closed since for want of patience, and dial anew
 
     @property
@@ -61,7 +62,7 @@ class ForeignWorker:
                 raise self._failure(f"/health answers {health.status}")
             if self._identity is None:
                 self._identity = await self._discover()
-                self._told_at = self._pool.dialed
+                self._untold, self._told_at, self._given_up = False, self._pool.dialed, 0
             else:
                 self._identity = await self._told_again(self._identity, until)
         except RadixgateError:
@@ -128,17 +129,18 @@ class ForeignWorker:
 
     async def _told_again(self, known: WorkerIdentity, until: float) -> WorkerIdentity:
         """What is not told in time stays as it was; who it is, is then asked again."""
-        dialed, given_up = self._pool.dialed, self._given_up
-        another = dialed - self._told_at > given_up
+        dialed = self._pool.dialed
+        another = self._untold or dialed - self._told_at > self._given_up
         if another:
             try:
                 async with asyncio.timeout((until - _now()) / 2):
-                    info = await self._server_info()
-            except (TimeoutError, WorkerFailed):
-                return known
-            known = _told(known, info)
+                    known = _told(known, await self._server_info())
+                self._untold = False
+            except (TimeoutError, RadixgateError):
+                self._untold = True
         self._told_at, self._given_up = dialed, 0
-        return await self._renamed(known, (until - _now()) / 2, another=another)
+        told_anew = another and not self._untold
+        return await self._renamed(known, (until - _now()) / 2, another=told_anew)
 
     async def _discover(self) -> WorkerIdentity:
         info = await self._server_info()

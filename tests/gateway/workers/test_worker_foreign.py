@@ -176,6 +176,32 @@ async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so(script
         assert await handle.probe() == replace(known, instance_id="another")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda request: [Hang()], id="silent", marks=pytest.mark.slow),
+        pytest.param(lambda request: json_answer({}, 500), id="refused"),
+        pytest.param(lambda request: [Reset()], id="broken-off"),
+    ],
+)
+async def test_its_names_are_read_again_though_it_does_not_say_who_it_is(script: Script) -> None:
+    async with ScriptedWorker() as worker:
+        handle = foreign(worker, timeout_s=0.4)
+        known = await handle.probe()
+        await worker.stop()
+        await worker.start()
+        worker.admin["/server_info"] = script
+        models = [{"id": "toy"}, {"id": "sql", "parent": "toy"}]
+        for listed, adapters in ((models, ("sql",)), (models[:1], ())):
+            worker.admin["/v1/models"] = lambda request, now=listed: json_answer({"data": now})
+            assert await handle.probe() == replace(known, adapters=adapters)
+        worker.admin["/v1/models"] = lambda request: json_answer({}, 404)
+        assert await handle.probe() == known
+        worker.admin["/server_info"] = lambda request: json_answer({"instance_id": "another"})
+        worker.admin["/v1/models"] = lambda request: json_answer({"data": models})
+        assert await handle.probe() == replace(known, instance_id="another", adapters=("sql",))
+
+
 async def test_a_server_without_health_is_judged_by_its_models() -> None:
     async with ScriptedWorker() as worker:
         worker.admin["/health"] = lambda request: json_answer({}, 404)
