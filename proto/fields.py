@@ -9,6 +9,7 @@ import msgspec
 from radixgate.errors import RequestError
 
 MAX_TOKEN_ID = 2**32 - 1
+LEAST_PRIORITY, MOST_PRIORITY = -(2**31), 2**31 - 1
 # Of arrays and objects in one another. What reads a body afterwards may take a few frames a level
 # (a template's tojson does), and Python has a thousand in all.
 MAX_NESTING = 200
@@ -90,9 +91,10 @@ class Fields:
     def priority(self, name: str = "priority") -> int:
         """Higher runs first; absent is 0. As wide as the wire has it."""
         value = self.integer(name) or 0
-        if not -(2**31) <= value < 2**31:
+        if not LEAST_PRIORITY <= value <= MOST_PRIORITY:
             raise RequestError(
-                f"{self.path(name)} must be from {-(2**31)} to {2**31 - 1}, not {value!r:.24}",
+                f"{self.path(name)} must be from {LEAST_PRIORITY} to {MOST_PRIORITY},"
+                f" not {value!r:.24}",
                 param=self.path(name),
             )
         return value
@@ -192,6 +194,12 @@ def whole_number(value: object) -> int | None:
     if type(value) is int:
         return value
     return int(value) if type(value) is float and value.is_integer() else None
+
+
+def nearest_priority(value: object) -> int:
+    """What a request for a foreign worker counts as, which may take more than the wire has; 0: it
+    is no whole number."""
+    return min(max(whole_number(value) or 0, LEAST_PRIORITY), MOST_PRIORITY)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Raw, structs
 
 from radixgate.errors import RequestError
-from radixgate.proto.fields import as_token_ids, whole_number
+from radixgate.proto.fields import as_token_ids, nearest_priority
 from radixgate.proto.routing_text import MESSAGE_END, message_pieces, parts_bytes
 
 # Some clients know one kind of number, and 2.0 is 2 to an engine too.
@@ -210,7 +210,7 @@ HOT_PATHS = frozenset(_READERS)
 
 def _request(read: _Common, prompt: bytes, session: str | None = None) -> ForeignRequest:
     # What engines take as one; whether anything else is wrong, they know.
-    priority = 0 if read.priority is None else whole_number(read.priority) or 0
+    priority = 0 if read.priority is None else nearest_priority(read.priority)
     if not session and (read.session_id is not None or read.user is not None):
         session = _text(read.session_id) or _text(read.user)
     salt = None

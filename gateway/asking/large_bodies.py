@@ -23,7 +23,7 @@ from radixgate.gateway.asking.long_json import (
     outer_integer,
     string_end,
 )
-from radixgate.proto.fields import decode_object, whole_number
+from radixgate.proto.fields import decode_object, nearest_priority
 
 # From here on it is read in the thread. A text of so many bytes takes 5 ms, as many token ids 30.
 LARGE_BODY_BYTES = 2 * 1024 * 1024
@@ -103,12 +103,12 @@ def read_large_object(body: bytes) -> dict[str, object]:
 def priority_of(body: bytes) -> int:
     """What a body asks for; of a large one if that stands near its begin or its end."""
     if len(body) >= LARGE_BODY_BYTES:
-        return outer_integer(body, b"priority") or 0
+        return nearest_priority(outer_integer(body, b"priority"))
     try:
         given = _decode_priority(body).priority
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return 0
-    return whole_number(given) or 0
+    return nearest_priority(given)
 
 
 class _Prioritized(msgspec.Struct):

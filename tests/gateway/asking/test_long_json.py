@@ -74,6 +74,7 @@ LONG = 'a \\" \'priority": 8,' * 200_000
     [
         pytest.param({"model": "m", "priority": 3, "text": LONG}, 3, id="in-front"),
         pytest.param({"text": LONG, "priority": -3}, -3, id="behind"),
+        pytest.param({"text": LONG, "priority": 10**17}, 2**31 - 1, id="more-than-there-is"),
         pytest.param({"priority": 4.0, "text": LONG}, 4, id="written-as-a-fraction"),
         pytest.param({"text": LONG, "priority": 4.5}, 0, id="a-fraction"),
         pytest.param({"text": LONG, "tools": [{"priority": 5}]}, 0, id="deeper"),
