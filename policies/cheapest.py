@@ -56,10 +56,16 @@ def cheapest_in_python(
 ) -> Cheapest:
     """Of at least one candidate; columns by index, `pressure_s` as far as there is any.
 
-    O(candidates). Raises ValueError if there are none.
+    O(candidates). All numbers are ints up to 2**53, where a double counts whole ones, or floats.
+    Raises ValueError if there are no candidates, the columns are of unequal lengths, `pressure_s`
+    is of an index that is none, or a number is out of its range: weights, requests and what costs
+    come to are finite and not below zero, `few` and speeds are over zero. TypeError for no numbers.
     """
-    if not cached:
+    if not len(cached):
         raise ValueError("nobody is the cheapest of none")
+    if not len(waiting) == len(cached) == len(requests) == len(speeds):
+        raise ValueError("the columns are of unequal lengths")
+    _check(weights, cached, speeds)
     factors, crowded = _by_requests(weights, requests)
     before: Iterable[float] = waiting
     if crowded:
@@ -70,13 +76,18 @@ def cheapest_in_python(
     weighted = map(mul, own, map(factors.__getitem__, requests))
     costs = list(map(truediv, map(add, before, weighted), speeds))
     for index, seconds in pressure_s.items():
+        if not 0 <= index < len(costs):
+            raise ValueError("pressure is on none of them")
         costs[index] += seconds
     return ranked(weights, costs, cached)
 
 
 def ranked(weights: Weights, costs: Sequence[float], cached: Sequence[int]) -> Cheapest:
-    """The same where the costs are known."""
+    """The same where the costs are known. Raises ValueError for one that is infinite, or below
+    zero."""
     least = min(costs)
+    if not (least >= 0.0 and _finite(costs)):
+        raise ValueError("costs are finite and not below zero")
     limit = least * (1.0 + weights.equal_share) + weights.equal_s
     equals = [index for index, cost in enumerate(costs) if cost <= limit]
     warmest = max(equals, key=cached.__getitem__)
@@ -91,6 +102,8 @@ def _by_requests(
     """By the requests of a worker, of which mostly few differ: how many seconds a second of prefill
     there costs all who are concerned; and where there is a crowd, the tokens it counts for."""
     mean = sum(requests) / len(requests)
+    if not 0.0 <= mean < math.inf:
+        raise ValueError("requests are finite and not below zero")
     crowd = weights.crowd / (mean + weights.few)
     full = mean + max(weights.crowd_lead, weights.crowd_deviations * math.sqrt(mean))
     factors, crowded = {}, {}
@@ -102,6 +115,22 @@ def _by_requests(
             crowded[count] = weights.crowded_tokens * (count - full)
         factors[count] = factor
     return factors, crowded
+
+
+def _check(weights: Weights, cached: Sequence[int], speeds: Sequence[float]) -> None:
+    if not (min(weights) >= 0.0 and _finite(weights)):
+        raise ValueError("weights are finite and not below zero")
+    if not weights.few > 0.0:
+        raise ValueError("few is over zero")
+    if not _finite(cached):
+        raise ValueError("what is cached is finite")
+    if not (min(speeds) > 0.0 and _finite(speeds)):
+        raise ValueError("speeds are finite and over zero")
+
+
+def _finite(values: Sequence[float]) -> bool:
+    """Their sum tells at once, unless it is too much itself."""
+    return math.isfinite(sum(values)) or all(map(math.isfinite, values))
 
 
 try:

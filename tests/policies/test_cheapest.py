@@ -1,5 +1,6 @@
 """The costs of candidates, compiled and in Python: the same to the bit."""
 
+import math
 import random
 from array import array
 from collections.abc import Callable
@@ -85,22 +86,140 @@ def test_compiled_it_is_the_same_to_the_bit(seed: int, count: int) -> None:
     assert cheapest(*args) == cheapest_in_python(*args)
 
 
-@compiled
+# What differs from a plain question of two candidates, and how it is refused.
+PLAIN: dict[str, object] = {
+    "weights": WEIGHTS,
+    "prompt_tokens": 10,
+    "waiting": [0, 0],
+    "cached": [0, 0],
+    "requests": [0, 0],
+    "speeds": [1.0, 1.0],
+    "pressure_s": {},
+}
+NO_WEIGHTS = r"^weights are finite and not below zero$"
+UNEQUAL = r"^the columns are of unequal lengths$"
+NO_REQUESTS = r"^requests are finite and not below zero$"
+NO_SPEED = r"^speeds are finite and over zero$"
+NO_COST = r"^costs are finite and not below zero$"
+
+
+@pytest.mark.parametrize("cheapest", BOTH)
 @pytest.mark.parametrize(
-    ("args", "error"),
+    ("odd", "error"),
     [
-        pytest.param((WEIGHTS, 10, [0], [0], [0], [1.0]), TypeError, id="too-few"),
-        pytest.param((None, 10, [0], [0], [0], [1.0], {}), TypeError, id="no-weights"),
-        pytest.param((WEIGHTS[:8], 10, [0], [0], [0], [1.0], {}), IndexError, id="too-few-weights"),
-        pytest.param((WEIGHTS, 10, [], [0], [0], [1.0], {}), IndexError, id="a-shorter-column"),
-        pytest.param((WEIGHTS, 10, [None], [0], [0], [1.0], {}), TypeError, id="no-number"),
-        pytest.param((WEIGHTS, 10, 0, [0], [0], [1.0], {}), TypeError, id="no-column"),
-        pytest.param((WEIGHTS, 10, [0], 0, [0], [1.0], {}), TypeError, id="no-cached-column"),
-        pytest.param((WEIGHTS, 10, [0], [0], [0], ["fast"], {}), TypeError, id="no-speed"),
-        pytest.param((WEIGHTS, 10, [0], [0], [0], [1.0], {"w": 1.0}), TypeError, id="no-index"),
-        pytest.param((WEIGHTS, 10, [0], [0], [0], [1.0], []), TypeError, id="no-pressure"),
+        ({"weights": WEIGHTS._replace(stall=math.inf)}, NO_WEIGHTS),
+        ({"weights": WEIGHTS._replace(crowd=math.nan)}, NO_WEIGHTS),
+        ({"weights": WEIGHTS._replace(equal_share=-0.5)}, NO_WEIGHTS),
+        ({"weights": WEIGHTS._replace(few=0.0)}, r"^few is over zero$"),
+        ({"waiting": []}, UNEQUAL),
+        ({"waiting": [0, 0, 0]}, UNEQUAL),
+        ({"cached": [0]}, UNEQUAL),
+        ({"cached": range(2**60)}, UNEQUAL),
+        ({"requests": (0, 0, 9)}, UNEQUAL),
+        ({"speeds": [1.0]}, UNEQUAL),
+        ({"cached": [0, math.nan]}, r"^what is cached is finite$"),
+        ({"requests": [-5, -5]}, NO_REQUESTS),
+        ({"requests": [0, math.inf]}, NO_REQUESTS),
+        ({"speeds": [1.0, 0.0]}, NO_SPEED),
+        ({"speeds": [-1, 1]}, NO_SPEED),
+        ({"speeds": [math.nan, 1.0]}, NO_SPEED),
+        ({"speeds": [1.0, math.nan]}, NO_SPEED),
+        ({"speeds": [1.0, math.inf]}, NO_SPEED),
+        ({"prompt_tokens": math.inf}, NO_COST),
+        ({"waiting": [0, math.nan]}, NO_COST),
+        ({"waiting": [-1_000, 0]}, NO_COST),
+        ({"weights": WEIGHTS._replace(stall=1e308), "requests": [9, 9]}, NO_COST),
+        ({"pressure_s": {0: math.nan}}, NO_COST),
+        ({"pressure_s": {-1: 1.0}}, r"^pressure is on none of them$"),
+        ({"pressure_s": {2: 1.0}}, r"^pressure is on none of them$"),
     ],
 )
-def test_what_are_no_columns_is_refused(args: tuple[object, ...], error: type[Exception]) -> None:
-    with pytest.raises(error):
+def test_what_has_no_cost_is_refused(
+    cheapest: Function, odd: dict[str, object], error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        cheapest(*(PLAIN | odd).values())
+
+
+@pytest.mark.parametrize("cheapest", BOTH)
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"prompt_tokens": "10"}, id="no-prompt"),
+        pytest.param({"waiting": [0, None]}, id="no-number"),
+        pytest.param({"waiting": "ab"}, id="text"),
+        pytest.param({"waiting": 0}, id="no-column"),
+        pytest.param({"cached": 0}, id="no-cached-column"),
+        pytest.param({"requests": iter([0, 0])}, id="no-length"),
+        pytest.param({"speeds": ["fast", "slow"]}, id="no-speed"),
+        pytest.param({"pressure_s": {"w": 1.0}}, id="no-index"),
+        pytest.param({"pressure_s": {0: "much"}}, id="no-seconds"),
+    ],
+)
+def test_what_are_no_numbers_is_refused(cheapest: Function, odd: dict[str, object]) -> None:
+    with pytest.raises(TypeError):
+        cheapest(*(PLAIN | odd).values())
+
+
+ODD = [0, 1, 10, -1, 0.5, -0.0, 1e308, 5e-324, math.inf, -math.inf, math.nan]
+
+
+@compiled
+@given(seed=st.integers(0, 2**32))
+def test_compiled_odd_numbers_come_to_the_same(seed: int) -> None:
+    draw = random.Random(seed)
+
+    def column(usual: float) -> list[float]:
+        return [draw.choice(ODD) if draw.random() < 0.1 else usual for _ in range(3)]
+
+    args = (
+        WEIGHTS._replace(crowd=draw.choice(ODD)) if draw.random() < 0.1 else WEIGHTS,
+        draw.choice(ODD) if draw.random() < 0.1 else 10,
+        *(column(usual) for usual in (0, 5, 2, 100.0)),
+        {draw.randrange(-1, 4): draw.choice(ODD)} if draw.random() < 0.2 else {},
+    )
+    assert outcome(cheapest, args) == outcome(cheapest_in_python, args)
+
+
+def outcome(function: Function, args: tuple[object, ...]) -> Cheapest | None:
+    """None: it refuses; of several faults each names the one that it meets first."""
+    try:
+        return function(*args)
+    except ValueError:
+        return None
+
+
+@compiled
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param((WEIGHTS, 10, [0], [0], [0], [1.0]), id="too-few"),
+        pytest.param((None, 10, [0], [0], [0], [1.0], {}), id="no-weights"),
+        pytest.param((WEIGHTS[:8], 10, [0], [0], [0], [1.0], {}), id="too-few-weights"),
+        pytest.param(((*WEIGHTS, 1.0), 10, [0], [0], [0], [1.0], {}), id="too-many-weights"),
+        pytest.param((WEIGHTS, 10, [0], [0], [0], [1.0], []), id="no-pressure"),
+    ],
+)
+def test_other_arguments_are_refused(args: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError):
         cheapest(*args)  # type: ignore[arg-type]
+
+
+class Changing:
+    """Empties the column that it stands in when it is read."""
+
+    def __init__(self, column: list[object]) -> None:
+        self._column = column
+
+    def __float__(self) -> float:
+        self._column.clear()
+        return 1.0
+
+
+@compiled
+def test_nobody_s_code_runs_while_a_column_is_read() -> None:
+    speeds: list[object] = []
+    speeds += [Changing(speeds), 1.0]
+    with pytest.raises(TypeError, match=r"^what costs is told in ints and floats$"):
+        cheapest(*(PLAIN | {"speeds": speeds}).values())  # type: ignore[arg-type]
+    assert len(speeds) == 2
