@@ -36,6 +36,10 @@ def foreign(worker: ScriptedWorker, timeout_s: float = 1.0) -> ForeignWorker:
     return ForeignWorker(address, HttpWorkerClient(pool, 1.0), pool, lambda: timeout_s)
 
 
+def listing(models: list[dict[str, str]]) -> Script:
+    return lambda request: json_answer({"data": models})
+
+
 async def test_an_openai_server_tells_its_model() -> None:
     async with ScriptedWorker(model="m/name") as worker:
         identity = await foreign(worker).probe()
@@ -193,12 +197,12 @@ async def test_its_names_are_read_again_though_it_does_not_say_who_it_is(script:
         worker.admin["/server_info"] = script
         models = [{"id": "toy"}, {"id": "sql", "parent": "toy"}]
         for listed, adapters in ((models, ("sql",)), (models[:1], ())):
-            worker.admin["/v1/models"] = lambda request, now=listed: json_answer({"data": now})
+            worker.admin["/v1/models"] = listing(listed)
             assert await handle.probe() == replace(known, adapters=adapters)
         worker.admin["/v1/models"] = lambda request: json_answer({}, 404)
         assert await handle.probe() == known
         worker.admin["/server_info"] = lambda request: json_answer({"instance_id": "another"})
-        worker.admin["/v1/models"] = lambda request: json_answer({"data": models})
+        worker.admin["/v1/models"] = listing(models)
         assert await handle.probe() == replace(known, instance_id="another", adapters=("sql",))
 
 
