@@ -194,7 +194,12 @@ def _keeps_alive(connection: bytes | None, http11: bool) -> bool:
 
 
 def _encoding(given: bytes | None) -> bytes | None:
-    return None if given is None or given.strip(b" \t").lower() in (b"", b"identity") else given
+    """None: the body is as it is, however often that is said."""
+    if given is None or all(
+        one.strip(b" \t") in (b"", b"identity") for one in given.lower().split(b",")
+    ):
+        return None
+    return given
 
 
 def _expects_continue(expect: bytes | None, http11: bool) -> bool:

@@ -1,6 +1,8 @@
 """Workers by HTTP: paused, resumed, labelled, by the older routes, and how loaded they are."""
 
 import asyncio
+import gzip
+import json
 
 import pytest
 
@@ -201,3 +203,10 @@ async def test_tokens_of_a_foreign_model_are_its_worker_s_to_tell() -> None:
         assert worker.admin_requests[-1].json == {"model": "toy", "prompt": "ab", "own": 1}
         assert (await gateway.post("/detokenize", {"tokens": [1]})).status == 404
         assert (await gateway.post("/tokenize", {"model": "no", "prompt": "a"})).status == 404
+
+
+async def test_a_body_for_another_route_than_a_generation_s_may_be_compressed() -> None:
+    async with ScriptedWorker() as worker, small_gateway() as gateway:
+        body = gzip.compress(json.dumps({"url": worker.url}).encode())
+        assert (await gateway.post("/workers", body, "Content-Encoding: gzip")).status == 200
+        assert (await gateway.get("/workers")).json["total"] == 1

@@ -159,7 +159,10 @@ async def test_a_body_that_is_encoded_is_refused_by_that_and_reaches_no_worker(
             assert again.status == 200, "its bytes were read: the connection goes on"
 
 
-@pytest.mark.parametrize("encoding", ["identity", " Identity "])
+@pytest.mark.parametrize(
+    "encoding",
+    ["identity", " Identity ", "identity, Identity", "identity\r\nContent-Encoding: identity", ","],
+)
 async def test_a_body_that_is_said_to_be_as_it_is_goes_on(encoding: str) -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         reply = await gateway.post(CHAT, chat_body(), f"Content-Encoding: {encoding}")
