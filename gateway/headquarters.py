@@ -15,6 +15,7 @@ from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.experimenting import Experimenting
 from radixgate.gateway.workers.health import HealthRule
 from radixgate.gateway.workers.workers import Workers
+from radixgate.proto.http_banner import Runner
 
 
 class Headquarters:
@@ -45,13 +46,13 @@ class Headquarters:
             started_at=time.time(),
         )
         self._max_payload_size = config.max_payload_size
-        self._runner: web.AppRunner | None = None
+        self._runner: Runner | None = None
 
     async def open(self, *routes: web.RouteDef) -> Callable[[], asyncio.Protocol]:
         """What takes over a connection with an admin's request; `routes`: besides the admin's."""
         app = self.admin.application(self._max_payload_size)
         app.add_routes(routes)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, logger=admin_log())
+        self._runner = Runner(app, access_log=None, shutdown_timeout=1.0, logger=admin_log())
         await self._runner.setup()
         make_admin = self._runner.server
         assert make_admin is not None

@@ -24,7 +24,7 @@ from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
-from radixgate.proto.http_banner import without_versions
+from radixgate.proto.http_banner import Runner, without_versions
 from radixgate.proto.http_errors import errors_as_json
 from radixgate.proto.http_log import http_log
 from radixgate.ready_lines import host_port, worker_ready
@@ -155,7 +155,7 @@ class _Worker:
             arriving_requests,
         ).add_to(app)
         # A handler whose client has left is cancelled: it detaches, and the engine aborts.
-        runner = web.AppRunner(
+        runner = Runner(
             app,
             handler_cancellation=True,
             access_log=None,
