@@ -2,13 +2,12 @@
 
 import random
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from itertools import count
 
 from radixgate.clock import Clock
-from radixgate.configs.declare import knob
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.ask import Ask
+from radixgate.fleet.fleet_config import FleetConfig
 from radixgate.fleet.forecast import Forecast
 from radixgate.fleet.identity import MirrorKey, WorkerIdentity, WorkerState
 from radixgate.fleet.journal import FollowedLease, Journal
@@ -25,7 +24,7 @@ from radixgate.fleet.served_models import ServedModels
 from radixgate.fleet.worker_record import SharedMirror, WorkerRecord, WorkerView
 from radixgate.policies.base import Policy
 from radixgate.policies.rehearsal import understudy, undrawn
-from radixgate.radix_mirror.mirror import MirrorConfig, RadixMirror
+from radixgate.radix_mirror.mirror import RadixMirror
 
 __all__ = [
     "Ask",
@@ -45,18 +44,6 @@ __all__ = [
 _EXPECT_TIMES_TTFT = 3.0
 _EXPECT_AT_LEAST_S = 2.0
 _EXPECT_AT_MOST_S = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class FleetConfig:
-    """What the fleet assumes where nothing is known."""
-
-    prefill_speed_guess: float = knob(
-        1_000.0,
-        help="prompt tokens a worker computes, taken while no worker of its model has told",
-        unit="tokens/s",
-    )
-    mirror: MirrorConfig = field(default_factory=MirrorConfig)
 
 
 class Fleet:

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies import cache_thresholds
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
@@ -47,6 +48,7 @@ class CacheAwareConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
         if self.cache_threshold is not None and not 0.0 <= self.cache_threshold <= 1.0:
             raise ConfigError(
                 f"cache_threshold is {self.cache_threshold}, a share of the prompt is 0 to 1"

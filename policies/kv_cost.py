@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.cheapest import Weights, cheapest, ranked
@@ -49,6 +50,7 @@ class KvCostConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
         for name in (
             "kv_cost_stall_weight",
             "kv_cost_crowd_weight",

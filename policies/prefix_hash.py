@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xxhash import xxh3_64_intdigest
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.turns import Turns
@@ -27,6 +28,7 @@ class PrefixHashConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
         if self.prefix_hash_tokens < 1:
             raise ConfigError(f"prefix_hash_tokens is {self.prefix_hash_tokens}, it must be over 0")
         if not self.prefix_hash_load_factor >= 1.0:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError
 from radixgate.policies.base import Candidates
 from radixgate.policies.queued_tokens import queued_tokens
@@ -40,6 +41,7 @@ class SloConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
         for name in ("ttft_slo", "itl_slo"):
             value = getattr(self, name)
             if value is not None and not value > 0.0:

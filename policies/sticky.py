@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError, NoWorkerAvailable
 from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.queued_tokens import queued_tokens
@@ -34,6 +35,7 @@ class StickyConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
         if not self.sticky_break_margin >= 0.0:
             raise ConfigError(
                 f"sticky_break_margin is {self.sticky_break_margin:g}, it cannot be negative"
