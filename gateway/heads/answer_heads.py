@@ -10,6 +10,7 @@ MAX_HEADS = 256
 MAX_HEAD_BYTES = 1_024
 # A longer body seldom comes in one piece.
 MAX_BODY_BYTES = 65_536
+_VERSION_BYTES = len(b"HTTP/1.1 ")
 _FRAMING = (b"transfer-encoding", b"content-length")
 
 
@@ -18,7 +19,7 @@ class AnswerHead(msgspec.Struct, gc=False):
     piece, with a length."""
 
     size: int  # bytes of the head, up to its body
-    whole: int  # bytes with the body; 0: it is in chunks
+    whole: int | None  # bytes with the body; None: it is in chunks
     status: int
     headers: Headers  # shared by all answers with this head: never changed
 
@@ -34,45 +35,47 @@ class AnswerHeads:
         """The head of a piece that is a whole answer, no more and no less, or begins one in chunks;
         None: parse it. O(1)."""
         known = self._known.get(piece[: piece.find(b"\r\n\r\n") + 4])
-        if known is None or known.whole not in (0, len(piece)):
+        if known is None or known.whole not in (None, len(piece)):
             return None
         return known
 
     def learn(self, piece: bytes, status: int, headers: Headers) -> None:
         """Remember the head of a whole answer that the parser has read."""
-        size = piece.find(b"\r\n\r\n") + 4
-        length = find(headers, b"content-length")
-        if length is None or not 4 < size <= MAX_HEAD_BYTES or status < 200:
+        head, length = _own_head(piece, status), find(headers, b"content-length")
+        if head is None or length is None:
             return
-        whole = size + int(length)
-        if whole != len(piece) or int(length) > MAX_BODY_BYTES:
-            return
-        self._keep(piece, AnswerHead(size, whole, status, headers))
+        whole = len(head) + int(length)
+        if whole == len(piece) and int(length) <= MAX_BODY_BYTES:
+            self._keep(head, whole, status, headers)
 
     def learn_chunked(self, piece: bytes, status: int, headers: Headers) -> None:
         """Remember the head that `piece` begins with, if the body behind it is in chunks."""
-        size = piece.find(b"\r\n\r\n") + 4
-        # An interim head may stand before the answer's own.
-        if status != 200 or not piece.startswith(b"HTTP/1.1 200") or not 4 < size <= MAX_HEAD_BYTES:
-            return
+        head = _own_head(piece, status) if status == 200 else None
         framing = [value for name, value in headers if name in _FRAMING]
-        if framing == [b"chunked"]:
-            self._keep(piece, AnswerHead(size, 0, status, headers))
+        if head is not None and framing == [b"chunked"]:
+            self._keep(head, None, status, headers)
 
-    def _keep(self, piece: bytes, head: AnswerHead) -> None:
+    def _keep(self, head: bytes, whole: int | None, status: int, headers: Headers) -> None:
         if len(self._known) >= MAX_HEADS:
             self._known.clear()
-        self._known[piece[: head.size]] = head
+        self._known[head] = AnswerHead(len(head), whole, status, headers)
 
     def same(self, piece: bytes, status: int, headers: Headers) -> Headers:
         """The list that the same head had before, so that what was made of it is found by its id.
 
         `piece` begins an answer that the parser has read. Never changed, as others share it.
         """
-        size = piece.find(b"\r\n\r\n") + 4
-        # An interim head may stand before the answer's own.
-        if status != 200 or not piece.startswith(b"HTTP/1.1 200") or size > MAX_HEAD_BYTES:
+        head = _own_head(piece, status) if status == 200 else None
+        if head is None:
             return headers
         if len(self._lists) >= MAX_HEADS:
             self._lists.clear()
-        return self._lists.setdefault(piece[:size], headers)
+        return self._lists.setdefault(head, headers)
+
+
+def _own_head(piece: bytes, status: int) -> bytes | None:
+    """The head that `piece` begins with, up to and with its blank line. None: it is long, or an
+    interim one, which stands before the answer's own."""
+    head = piece[: piece.find(b"\r\n\r\n") + 4]
+    own = head[_VERSION_BYTES : _VERSION_BYTES + 3] == b"%d" % status
+    return head if own and len(head) <= MAX_HEAD_BYTES else None

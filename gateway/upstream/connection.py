@@ -138,7 +138,7 @@ class UpstreamConnection(asyncio.Protocol):
         elif not (self._answered or self._surplus):
             known = self._pool.heads.find(data)  # then it is not parsed
             if known is not None:
-                if known.whole:
+                if known.whole is not None:
                     self._answer_at_once(known.status, known.headers, data[known.size :])
                     return
                 data = self._late.behind(data, self._queued)

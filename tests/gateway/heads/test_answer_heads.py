@@ -49,6 +49,24 @@ def test_what_is_not_one_whole_answer_is_not_learned(head: bytes, body: bytes) -
     assert taught(head, body).find(head + body) is None
 
 
+def test_a_length_of_thousands_of_digits_behind_an_interim_head_is_not_learned() -> None:
+    interim, length = b"HTTP/1.1 103 Early Hints\r\n\r\n", b"0" * 5_000 + b"2"
+    piece = interim + HEAD.replace(b" 2\r", b" %b\r" % length) + b"{}"
+    heads = AnswerHeads()
+    heads.learn(piece, 200, [(b"content-length", length)])
+    assert heads.find(piece) is None
+
+
+@pytest.mark.parametrize(("status", "version"), [(404, b"1.1"), (200, b"1.0"), (500, b"1.1")])
+def test_answers_of_any_status_are_learned_where_they_came_whole(
+    status: int, version: bytes
+) -> None:
+    head = HEAD.replace(b"1.1 200", b"%b %d" % (version, status))
+    known = taught(head, status=status).find(head + b"[]")
+    assert known is not None
+    assert (known.status, known.whole) == (status, len(head) + 2)
+
+
 def test_what_is_remembered_is_bounded() -> None:
     heads = AnswerHeads()
     for number in range(3 * MAX_HEADS):
@@ -90,7 +108,7 @@ def test_the_head_of_an_answer_in_chunks_is_found_however_much_of_it_is_there() 
     for body in (b"", b"1\r", b"1\r\na\r\n0\r\n\r\n"):
         known = heads.find(CHUNKED + body)
         assert known is not None
-        assert (known.size, known.whole, known.headers) == (len(CHUNKED), 0, IN_CHUNKS)
+        assert (known.size, known.whole, known.headers) == (len(CHUNKED), None, IN_CHUNKS)
     assert heads.find(CHUNKED[:-1]) is None
 
 
