@@ -10,6 +10,7 @@ from radixgate.proto.error_body import error_body, retry_after
 JSON = (b"content-type", b"application/json")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
+_END_AND_LAST_CHUNK = b"\r\n" + LAST_CHUNK
 CHUNKED = b"transfer-encoding: chunked\r\n"
 
 _STATUS_LINES = {
@@ -67,4 +68,4 @@ def chunk(data: bytes) -> bytes:
 
 def around(body: bytes) -> tuple[bytes, bytes]:
     """What stands before and behind all of a body that goes out as one chunk."""
-    return b"%x\r\n" % len(body), b"\r\n0\r\n\r\n"
+    return b"%x\r\n" % len(body), _END_AND_LAST_CHUNK

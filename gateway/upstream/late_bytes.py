@@ -3,11 +3,11 @@
 import asyncio
 import os
 
+from radixgate.gateway.heads.http_answer import LAST_CHUNK
 from radixgate.gateway.loop.loop_turn import AT_ONCE_BYTES, LoopTurn
 
 # A shorter piece is a slow stream's, behind which nothing more has come.
 WORTH_A_READ_BYTES = 1_024
-LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 class LateBytes:
