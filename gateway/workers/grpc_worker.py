@@ -42,7 +42,10 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
-    # A worker whose machine has vanished sends nothing: a ping that stays unanswered tells.
+    # What a probe sends to a machine that has vanished stays unacknowledged, and the kernel would go
+    # on with ever longer pauses for a quarter of an hour: a network that is back after minutes would
+    # wait for it. With these the connection is given up after five seconds of that
+    # (TCP_USER_TIMEOUT); calls are mostly too short for a ping. The streams have `Silence`.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     # Nothing is shared with another channel to the same address, its backoff least of all.
