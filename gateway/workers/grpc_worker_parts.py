@@ -20,7 +20,7 @@ class GrpcWorkerParts:
     fleet: Fleet
     prompts: PromptTokenizer
     http_pool: Callable[[str, int], UpstreamPool]  # to a worker's own HTTP server
-    read_timeout_s: Callable[[], float]
+    check_timeout: Callable[[], float]  # seconds, as they are by then
     clock: Clock
     wall_clock: Callable[[], float]
     rng: random.Random  # of the seeds of requests that bring none
@@ -31,4 +31,4 @@ class GrpcWorkerParts:
     @property
     def timeout_s(self) -> float:
         """Of a probe and of an order, as it is now."""
-        return self.read_timeout_s()
+        return self.check_timeout()

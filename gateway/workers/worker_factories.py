@@ -36,10 +36,10 @@ def worker_factories(
     names: OwnNames,
     rules: GatewayRules,
     mirror_file: MirrorFile,
-    timeout_s: Callable[[], float],
+    check_timeout: Callable[[], float],
 ) -> Mapping[str, WorkerFactory]:
     """What makes a handle for `grpc://` (ours) and for `http://` (any other), in the clear or not.
-    `timeout_s`: of a check and of an order, asked for each time.
+    `check_timeout`: seconds for a check and for an order, asked for each time.
 
     Raises ConfigError if the certificates for workers cannot be used.
     """
@@ -66,7 +66,7 @@ def worker_factories(
         fleet=fleet,
         prompts=prompts,
         http_pool=lambda host, port: http_pool(host, port, None),
-        read_timeout_s=timeout_s,
+        check_timeout=check_timeout,
         clock=clock,
         wall_clock=time.time,
         rng=rng,
@@ -91,6 +91,6 @@ def worker_factories(
         pool = http_pool(address.host, address.port, tls, credentials)
         client = HttpWorkerClient(pool, config.worker_connect_timeout_secs, answer_headers)
         questions = http_pool(address.host, address.port, tls, credentials)
-        return ForeignWorker(address, client, questions, timeout_s)
+        return ForeignWorker(address, client, questions, check_timeout)
 
     return {"grpc": own, "grpcs": own, "http": foreign, "https": foreign}

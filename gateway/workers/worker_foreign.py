@@ -34,14 +34,14 @@ class ForeignWorker:
         address: WorkerAddress,
         client: HttpWorkerClient,
         pool: UpstreamPool,
-        timeout_s: Callable[[], float],
+        check_timeout: Callable[[], float],
     ) -> None:
         """`pool`: for questions and orders, apart from the connections that generations use.
-        `timeout_s`: of each, as it is by then."""
+        `check_timeout`: seconds for each, as it is by then."""
         self._address = address
         self._client = client
         self._pool = pool
-        self._timeout_s = timeout_s
+        self._check_timeout = check_timeout
         self._identity: WorkerIdentity | None = None  # None: it has not told, or was away since
         self._untold = False  # asked over a new connection, it has not said who it is
         self._told_at = 0  # connections that there had been when it was asked
@@ -55,7 +55,7 @@ class ForeignWorker:
         """Asks /health, and over a new connection who it is. Raises WorkerFailed until all is
         known; from then on /health alone tells whether it is well, and the other questions have to
         do with the time that it leaves."""
-        until = _now() + self._timeout_s()
+        until = _now() + self._check_timeout()
         try:
             health = await self._get("/health")
             if not health.ok and health.status not in _NOT_THERE:
@@ -118,11 +118,11 @@ class ForeignWorker:
         return any(map(order.names_request, self._client.bodies()))
 
     async def ask(self, method: str, path: str, body: bytes) -> Fetched:
-        return await fetch(self._pool, method, path, body, timeout_s=self._timeout_s())
+        return await fetch(self._pool, method, path, body, timeout_s=self._check_timeout())
 
     async def _order(self, path: str, body: bytes) -> OrderResult:
         try:
-            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._timeout_s())
+            answer = await fetch(self._pool, "POST", path, body, timeout_s=self._check_timeout())
         except RadixgateError as error:
             return OrderResult(False, error.message)
         return _result(answer)
@@ -207,7 +207,7 @@ class ForeignWorker:
         return value if isinstance(value, dict) else {}
 
     async def _get(self, path: str) -> Fetched:
-        return await fetch(self._pool, "GET", path, timeout_s=self._timeout_s())
+        return await fetch(self._pool, "GET", path, timeout_s=self._check_timeout())
 
     def _failure(self, why: str) -> WorkerFailed:
         return self._pool.failure(why)

@@ -65,7 +65,7 @@ def worker_at(port: int) -> GrpcWorker:
         fleet=Fleet(make_policy("round_robin", clock, rng), clock, rng),
         prompts=prompts,
         http_pool=no_pool,
-        read_timeout_s=lambda: 5.0,
+        check_timeout=lambda: 5.0,
         clock=clock,
         wall_clock=clock.now,
         rng=rng,

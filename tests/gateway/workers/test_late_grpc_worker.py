@@ -30,7 +30,7 @@ def late(port: int) -> LateGrpcWorker:
         fleet=Fleet(make_policy("round_robin", clock, rng), clock, rng),
         prompts=PromptTokenizer(),
         http_pool=no_pool,
-        read_timeout_s=lambda: 1.0,
+        check_timeout=lambda: 1.0,
         clock=clock,
         wall_clock=clock.now,
         rng=rng,
