@@ -43,7 +43,7 @@ class MirrorKey(NamedTuple):
     ) -> Sequence[int]:
         """What each depth into a prompt's `blocks` blocks is worth; never the prompt's last token.
 
-        O(depths), 10 ns each.
+        O(depths), 10 ns each; 30 where a whole prompt is held that ends with a block.
         """
         if not blocks:
             return [0] * len(depths)
@@ -51,13 +51,16 @@ class MirrorKey(NamedTuple):
             size = self.block_size
             # Looked up in one call, which takes a quarter of the time of as many products.
             worths = _multiples(size, 1 << blocks.bit_length())
-            most = max(0, prompt_tokens - 1) // size
-            if most < blocks:
-                worths = worths[: most + 1] + worths[most : most + 1] * (blocks - most)
+            found: Sequence[int]
             if len(depths) < 2:
-                return [worths[depth] for depth in depths]
-            found: Sequence[int] = itemgetter(*depths)(worths)
-            return found
+                found = [worths[depth] for depth in depths]
+            else:
+                found = itemgetter(*depths)(worths)
+            most = max(0, prompt_tokens - 1) // size
+            if most >= blocks or max(depths, default=0) <= most:
+                return found
+            known = most * size
+            return [worth if worth < known else known for worth in found]
         worth = prompt_tokens / bytes_in_blocks(blocks)
         most = max(0, prompt_tokens - 1)
         return [min(int(bytes_in_blocks(depth) * worth), most) for depth in depths]

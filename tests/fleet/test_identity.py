@@ -24,6 +24,16 @@ def test_pages_are_worth_their_tokens(depth: int, prompt: int, cached: int) -> N
     assert TOKENS.cached_tokens([depth], prompt // 16, prompt) == [cached]
 
 
+def test_the_last_token_is_taken_from_whoever_holds_a_whole_prompt() -> None:
+    # Three blocks of 16: the third can be held, and yet its last token is computed.
+    assert list(TOKENS.cached_tokens([3, 0, 2, 3], 3, 48)) == [32, 0, 32, 32]
+    assert list(TOKENS.cached_tokens([2, 1], 3, 48)) == [32, 16]
+    assert list(TOKENS.cached_tokens([3, 2], 3, 49)) == [48, 32]
+    of_one = TOKENS._replace(block_size=1)
+    assert list(of_one.cached_tokens([5, 4, 3], 5, 5)) == [4, 4, 3]
+    assert list(TOKENS.cached_tokens([], 3, 48)) == []
+
+
 @pytest.mark.parametrize(
     ("depth", "cached"),
     [
