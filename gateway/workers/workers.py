@@ -146,12 +146,21 @@ class Workers:
             except Exception:
                 # A fault of ours must not end the checks of this worker.
                 _log.exception("a check went wrong", extra=fields(worker=member.address.id))
-                self._failed(member, "the check itself went wrong", refused=False)
+                self._struck(member)
             else:
                 await self._succeeded(member, identity)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.rule.interval_s):
                     await member.check_now.wait()
+
+    def _struck(self, member: Member) -> None:
+        """By a fault of ours, which says nothing about the worker. One that is not up is not waited
+        for any longer than if it were silent."""
+        why = "the check itself went wrong"
+        if member.state in UP:
+            member.trouble = why
+        else:
+            self._failed(member, why, refused=False)
 
     def _failed(self, member: Member, why: str, *, refused: bool) -> None:
         member.trouble = why

@@ -14,6 +14,7 @@ from own_faults import (
     streaming,
     told,
 )
+from radixgate.fleet.fleet import WorkerState
 from radixgate.fleet.lease import Lease
 from radixgate.gateway.choice.another_try import AnotherTry
 from radixgate.gateway.choice.worker_choice import WorkerChoice
@@ -21,6 +22,7 @@ from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.held_answer import HeldAnswer
 from radixgate.gateway.observe.metrics import GatewayMetrics
+from radixgate.gateway.workers.worker_foreign import ForeignWorker
 from radixgate.gateway.workers.worker_http import HttpAttempt
 from raw_client import RawClient, request
 from scripted_worker import (
@@ -30,6 +32,9 @@ from scripted_worker import (
     chat_answer,
 )
 from small_gateway import CHAT, chat_body, small_gateway
+from until import until
+
+CHECKED = "a check went wrong"
 
 
 @pytest.fixture
@@ -146,3 +151,21 @@ async def test_a_silence_whose_working_off_fails_is_told(
         reply = await told(gateway, stream=False)
         assert (reply.status, reply.json["error"]["message"]) == (500, INTERNAL)
         await check_nothing_is_kept(gateway, worker, faults, messages(caplog))
+
+
+async def test_in_a_check_it_takes_no_worker_down_that_is_up(
+    faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway(
+            [worker], health_check_interval_secs=0.01, health_failure_threshold=1
+        ) as gateway,
+    ):
+        for _ in range(3):
+            caplog.clear()
+            faults.strike(ForeignWorker, "probe")
+            await until(lambda: CHECKED in messages(caplog))
+            assert gateway.state_of(worker) is WorkerState.READY
+        await worker.stop()
+        await until(lambda: gateway.state_of(worker) is WorkerState.DOWN)
