@@ -1,9 +1,13 @@
-"""Why a gRPC call has ended, in words: from trailers, resets and farewells of HTTP/2."""
+"""Why a gRPC call has ended, in words: from trailers, resets and goodbyes of HTTP/2."""
 
+import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from h2.errors import ErrorCodes
+
+from radixgate.gateway.upstream.grpc_messages import BrokenStream
 
 CLOSED_BY_WORKER = "the worker closed the stream"
 # By number, https://grpc.io/docs/guides/status-codes/
@@ -27,6 +31,8 @@ _STATUSES = (
     "UNAUTHENTICATED",
 )
 _MAX_SAID = 500  # of what a worker says of itself
+_GOODBYE = struct.Struct(">II")  # last stream, error code
+_STREAM_BITS = 0x7FFF_FFFF
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -62,9 +68,34 @@ def reset(code: int) -> str:
     return f"the stream was reset: {_error(code)}"
 
 
-def farewell(code: int, said: bytes) -> str:
-    words = f", {_text(said)}" if said else ""
-    return f"the worker is going away: {_error(code)}{words}"
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """What a frame of HTTP/2 says that ends a connection, or what begins on it from now on."""
+
+    last_stream: int
+    code: int
+    said: bytes
+
+    @classmethod
+    def read(cls, body: bytes) -> "Goodbye":
+        """Raises BrokenStream."""
+        if len(body) < _GOODBYE.size:
+            raise BrokenStream("a goodbye that is too short")
+        last, code = _GOODBYE.unpack_from(body)
+        return cls(last & _STREAM_BITS, code, body[_GOODBYE.size :])
+
+    @property
+    def finds_pings_too_many(self) -> bool:
+        return self.code == ErrorCodes.ENHANCE_YOUR_CALM and self.said == b"too_many_pings"
+
+    def leaves(self, stream: int) -> bool:
+        """There are to be no new streams; this one goes on."""
+        return self.code == ErrorCodes.NO_ERROR and self.last_stream >= stream
+
+    @property
+    def why(self) -> str:
+        words = f", {_text(self.said)}" if self.said else ""
+        return f"the worker is going away: {_error(self.code)}{words}"
 
 
 def _status(code: bytes) -> str:

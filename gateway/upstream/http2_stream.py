@@ -38,7 +38,6 @@ CLOSE_S = 1.0  # to take our goodbye
 _NOT_HTTP2 = "what listens there does not speak HTTP/2"
 _STREAM = 1
 _HEAD = struct.Struct(">HBBBI")  # of a frame: length in 24 bits, type, flags, stream
-_GOODBYE = struct.Struct(">II")  # last stream, error code
 _WINDOW_UPDATE = struct.Struct(">HBBBII")
 _STREAM_BITS = 0x7FFF_FFFF
 _MAX_FRAME_BYTES = 16_384  # HTTP/2's own default: we allow no more
@@ -206,15 +205,11 @@ class Http2Stream(asyncio.Protocol):
             self._end("the stream ended without a status")
 
     def _take_goodbye(self, body: bytes) -> None:
-        if len(body) < _GOODBYE.size:
-            raise BrokenStream("a goodbye that is too short")
-        last, code = _GOODBYE.unpack_from(body)
-        said = body[_GOODBYE.size :]
-        if code == ErrorCodes.ENHANCE_YOUR_CALM and said == b"too_many_pings":
+        goodbye = grpc_endings.Goodbye.read(body)
+        if goodbye.finds_pings_too_many:
             self._pings.be_rarer()
-        if code == ErrorCodes.NO_ERROR and last & _STREAM_BITS >= _STREAM:
-            return  # no new streams; the one there is goes on
-        self._end(grpc_endings.farewell(code, said))
+        if not goodbye.leaves(_STREAM):
+            self._end(goodbye.why)
 
     def _take_other(self, frame: bytes, kind: int) -> None:
         if kind in (_HEADERS, _PUSH_PROMISE):

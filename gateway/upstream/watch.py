@@ -57,5 +57,7 @@ class Watch:
         except Exception as exc:
             # The event loop would keep it to itself.
             self._fault, self._over = exc, True
+            self._line.close("what came could not be taken")
+            return
         if self._over:
             self._line.close("it was enough")

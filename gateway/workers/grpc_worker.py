@@ -42,10 +42,10 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
-    # What a probe sends to a machine that has vanished stays unacknowledged, and the kernel would go
-    # on with ever longer pauses for a quarter of an hour: a network that is back after minutes would
-    # wait for it. With these the connection is given up after five seconds of that
-    # (TCP_USER_TIMEOUT); calls are mostly too short for a ping. The streams have `Silence`.
+    # Calls are mostly too short for a ping, but with these the kernel gives a connection up on
+    # which what was sent is not acknowledged for five seconds (TCP_USER_TIMEOUT). It would go on for a
+    # quarter of an hour, with ever longer pauses, and a worker whose machine was away for minutes
+    # would have to wait for the end of one. The streams have `Silence`.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     # Nothing is shared with another channel to the same address, its backoff least of all.

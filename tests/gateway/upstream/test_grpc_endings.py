@@ -1,11 +1,13 @@
 """What an ended call is said to have ended of."""
 
+import struct
+
 import pytest
 
 from radixgate.gateway.upstream.grpc_endings import (
     CLOSED_BY_WORKER,
+    Goodbye,
     Headers,
-    farewell,
     reset,
     status_in,
     wrong_head,
@@ -61,7 +63,22 @@ def test_a_head_that_is_not_grpcs_is_told_by_what_is_wrong(
 def test_errors_of_http2_are_told_by_name_where_they_have_one() -> None:
     assert reset(8) == "the stream was reset: CANCEL"
     assert reset(0x77) == "the stream was reset: error 119"
-    assert farewell(11, b"too_many_pings") == (
-        "the worker is going away: ENHANCE_YOUR_CALM, too_many_pings"
-    )
-    assert farewell(0, b"") == "the worker is going away: NO_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("last_stream", "code", "said", "why", "leaves", "finds_pings_too_many"),
+    [
+        pytest.param(0, 0, b"", "NO_ERROR", False, False, id="this stream is too late"),
+        pytest.param(2**32 - 1, 0, b"", "NO_ERROR", True, False, id="only new ones are"),
+        pytest.param(1, 2, b"", "INTERNAL_ERROR", False, False, id="an error"),
+        pytest.param(
+            1, 11, b"too_many_pings", "ENHANCE_YOUR_CALM, too_many_pings", False, True, id="pings"
+        ),
+    ],
+)
+def test_a_goodbye_tells_why_and_whom_it_concerns(
+    last_stream: int, code: int, said: bytes, why: str, leaves: bool, finds_pings_too_many: bool
+) -> None:
+    one = Goodbye.read(struct.pack(">II", last_stream, code) + said)
+    assert one.why == f"the worker is going away: {why}"
+    assert (one.leaves(1), one.finds_pings_too_many) == (leaves, finds_pings_too_many)

@@ -17,19 +17,19 @@ class ScriptedLine:
     def __init__(self, on_message: Callable[[bytes], None], messages: list[bytes]) -> None:
         self._on_message = on_message
         self._messages = messages
-        self._why = "they were all"
+        self.why = "they were all"
         self.sent: list[bytes] = []
 
     def send_last(self, message: bytes) -> None:
         self.sent.append(message)
 
     def close(self, why: str) -> None:
-        self._why = why
+        self.why = why
 
     async def run(self) -> str:
         for message in self._messages:
             self._on_message(message)
-        return self._why
+        return self.why
 
 
 def watch(take: Callable[[bytes], bool], *messages: bytes) -> tuple[Watch, list[ScriptedLine]]:
@@ -70,9 +70,10 @@ async def test_who_takes_and_raises_is_heard_once() -> None:
     def take(message: bytes) -> bool:
         raise WorkerFailed(f"about {message.decode()}")
 
-    one, _ = watch(take, b"a", b"b")
+    one, (line,) = watch(take, b"a", b"b")
     with pytest.raises(WorkerFailed, match="about a"):
         await one.run(b"")
+    assert line.why == "what came could not be taken"
 
 
 def test_what_is_no_such_message_breaks_the_line() -> None:
