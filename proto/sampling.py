@@ -1,13 +1,10 @@
 """Sampling parameters with every default filled in and every range checked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
-
-T = TypeVar("T")
 
 MAX_CHOICES = 128
 MAX_TOP_LOGPROBS = 50
@@ -45,9 +42,10 @@ class SamplingParams:
     def from_wire(cls, wire: pb.Sampling) -> "SamplingParams":
         """Fill in the defaults. Raises RequestError naming the field that is out of range."""
         # What is absent is not looked at: a dictionary of no biases takes as long as all else.
-        given = {
-            one.name: _PLAIN.get(one.name, _as_it_is)(value) for one, value in wire.ListFields()
-        }
+        given = {one.name: value for one, value in wire.ListFields()}
+        for name, plain in _PLAIN:
+            if name in given:
+                given[name] = plain(given[name])
         params = cls(**given)
         params._check_ranges()
         return params
@@ -101,13 +99,9 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     ("top_logprobs", 0, MAX_TOP_LOGPROBS),
 )
 # Messages' own kinds of collections, as plain ones.
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {
-    "logit_bias": dict,
-    "stop": tuple,
-    "stop_token_ids": tuple,
-    "token_ids_logprob": tuple,
-}
-
-
-def _as_it_is(value: T) -> T:
-    return value
+_PLAIN: tuple[tuple[str, type[dict[int, float]] | type[tuple[str | int, ...]]], ...] = (
+    ("logit_bias", dict),
+    ("stop", tuple),
+    ("stop_token_ids", tuple),
+    ("token_ids_logprob", tuple),
+)
