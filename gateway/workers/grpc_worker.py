@@ -43,9 +43,9 @@ _CHANNEL_OPTIONS = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     # Calls are mostly too short for a ping, but with these the kernel gives a connection up on
-    # which what was sent is not acknowledged for five seconds (TCP_USER_TIMEOUT). It would go on for a
-    # quarter of an hour, with ever longer pauses, and a worker whose machine was away for minutes
-    # would have to wait for the end of one. The streams have `Silence`.
+    # which what was sent is not acknowledged for five seconds (TCP_USER_TIMEOUT). It would go on
+    # for a quarter of an hour, with ever longer pauses, and a worker whose machine was away for
+    # minutes would have to wait for the end of one. The streams have `Silence`.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     # Nothing is shared with another channel to the same address, its backoff least of all.
