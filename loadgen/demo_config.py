@@ -30,7 +30,8 @@ class DemoConfig:
         None, help="threads of each worker; none: the cores divided by the workers"
     )
     max_concurrency: int = knob(4, help="questions in flight at most")
-    # Of twelve seeds this one is in the middle of what both policies can reach.
+    # Of the first twelve seeds this one is in the middle: round_robin finds 26 of 60 documents
+    # cached, where they have 20 to 37. A test counts it.
     seed: int = knob(4, help="of documents, questions and their order")
     output: str = knob("out/demo.json", help="where the figures are written")
     start_timeout_s: float = knob(

@@ -62,6 +62,16 @@ def test_the_default_schedule_rewards_documents_that_stay_with_one_worker() -> N
     assert at_home / 60 > 0.75
 
 
+def test_the_default_seed_is_in_the_middle_of_twelve() -> None:
+    by_turns = {}
+    for seed in range(1, 13):
+        schedule = schedule_of(bench_config(DemoConfig(seed=seed), "http://h:1"))
+        order = [str(one.group) for one in schedule]
+        by_turns[seed] = hits(order[::2], 6) + hits(order[1::2], 6)
+    assert sorted(by_turns.values()) == [20, 20, 25, 26, 26, 26, 27, 29, 29, 30, 33, 37]
+    assert by_turns[DemoConfig().seed] == 26
+
+
 SUMMARIES = {
     "round_robin": summarise(
         [
