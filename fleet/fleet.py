@@ -168,7 +168,8 @@ class Fleet:
         record = self._records.get(worker_id)
         if record is None:
             return
-        if record.hear(report, now := self._clock.now()):
+        now = self._clock.now()
+        if record.hear(report, now):
             self._forecast.news_of(record.identity.model)
         self._ready.heard(record, now)
 
@@ -207,7 +208,8 @@ class Fleet:
             ready = self._ready.made(model)
         if exclude or not ready.records:
             ready = self._without(exclude, model, ready)
-        lineup = Lineup(ask, ready, now := self._clock.now())
+        now = self._clock.now()
+        lineup = Lineup(ask, ready, now)
         candidates = lineup.candidates()
         choice = self._policy.choose(request_of(ask), candidates)
         record = ready.records[choice.index]
@@ -236,7 +238,8 @@ class Fleet:
         model = self._models.named(ask.model)
         with undrawn(self._rng):
             ready = self._without(exclude, model, self._ready.looked_at(model))
-            lineup = Lineup(ask, ready, now := self._clock.now())
+            now = self._clock.now()
+            lineup = Lineup(ask, ready, now)
             candidates, cached = lineup.candidates(), lineup.cached_tokens()
             policy = understudy(self._policy, self._rng)
             choice = policy.choose(request_of(ask), candidates)

@@ -147,17 +147,19 @@ def _kv_shares_used(reported: Sequence[float | None], ready: Ready) -> Sequence[
 
 def request_of(ask: Ask) -> RouteRequest:
     """The ask as a policy sees it. Blocks are those of its first mirror."""
-    for key, blocks in ask.blocks.items():
-        return RouteRequest(
-            ask.prompt_tokens,
-            ask.session,
-            ask.group,
-            ask.tenant,
-            ask.priority,
-            blocks,
-            block_tokens_of(key),
-        )
-    return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+    first = next(iter(ask.blocks.items()), None)
+    if first is None:
+        return RouteRequest(ask.prompt_tokens, ask.session, ask.group, ask.tenant, ask.priority)
+    key, blocks = first
+    return RouteRequest(
+        ask.prompt_tokens,
+        ask.session,
+        ask.group,
+        ask.tenant,
+        ask.priority,
+        blocks,
+        block_tokens_of(key),
+    )
 
 
 def block_tokens_of(key: MirrorKey) -> int:
