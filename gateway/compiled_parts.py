@@ -1,0 +1,29 @@
+"""Which parts run as compiled C here, and which in Python for want of a compiler."""
+
+import logging
+
+from radixgate.gateway.heads import chunks
+from radixgate.log import fields
+from radixgate.policies import cheapest
+from radixgate.proto import chained
+from radixgate.radix_mirror import walk
+
+_log = logging.getLogger(__name__)
+
+_PARTS = {
+    "block_ids": chained.COMPILED,
+    "costs": cheapest.COMPILED,
+    "mirror_walk": walk.COMPILED,
+    "chunks": chunks.COMPILED,
+}
+
+
+def tell_compiled_parts() -> None:
+    """One line in the log, as nothing else shows it but the speed."""
+    told = {
+        said: ",".join(part for part, is_compiled in _PARTS.items() if is_compiled is wanted)
+        for said, wanted in (("in_c", True), ("in_python", False))
+    }
+    _log.info(
+        "compiled parts", extra=fields(**{said: parts or "none" for said, parts in told.items()})
+    )
