@@ -59,7 +59,7 @@ class RadixMirror:
         self._claims = Claims(self._pieces)
         self._sent = SentPrompts(self._claims, self._pieces, tables[Tier.DEVICE])
         self._deadlines = TimedPrompts(self._sent)
-        self._reported = ReportedBlocks(tables, self._claims, self._sent)
+        self._reported = ReportedBlocks(tables, self._sent)
         self._approximate = ApproximateBlocks(self._believed, config.mirror_ttl_s)
         self._device = tables[Tier.DEVICE]
         elsewhere: list[BlockMasks | Claims] = [*tables[1:], self._claims, self._believed]
@@ -245,7 +245,7 @@ class RadixMirror:
     # ------------------------------------------------------------ itself
 
     def blocks_of(self, worker_id: str) -> WorkerBlocks:
-        """What is held of one worker; zeros of an unknown one. O(blocks expected of it)."""
+        """What is held of one worker; zeros of an unknown one. O(1)."""
         worker = self._workers.get(worker_id)
         if worker is None:
             return WorkerBlocks(dict.fromkeys(Tier, 0), 0, 0, 0, None, False, 0)
@@ -262,7 +262,7 @@ class RadixMirror:
         )
 
     def expected(self) -> int:
-        """Blocks that are expected of whichever worker. O(blocks sent and not reported)."""
+        """Blocks that are expected of whichever worker; of a claimed piece all. O(1)."""
         return len(self._sent)
 
     def weight(self) -> MirrorWeight:

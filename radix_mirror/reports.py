@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
 from radixgate.proto.kv_updates import Digest
 from radixgate.radix_mirror.block_masks import BlockMasks
-from radixgate.radix_mirror.claims import Claim, Claims
+from radixgate.radix_mirror.claims import Claim
 from radixgate.radix_mirror.sent_prompts import SentPrompts
 
 # A worker reports one pending prompt per request that waits; one that never settles any is
@@ -31,12 +31,11 @@ class WorkerReports:
 
 
 class ReportedBlocks:
-    """A table of masks per tier; pending prompts and confirmations go to the claims."""
+    """A table of masks per tier; of pending prompts and confirmations `SentPrompts` knows."""
 
-    def __init__(self, tables: Sequence[BlockMasks], claims: Claims, sent: SentPrompts) -> None:
+    def __init__(self, tables: Sequence[BlockMasks], sent: SentPrompts) -> None:
         """`tables`: by tier."""
         self.tables = tables
-        self._claims = claims
         self._sent = sent
 
     def __len__(self) -> int:
@@ -66,7 +65,7 @@ class ReportedBlocks:
                         self._sent.enter(worker.bit)
                     added = self.tables[event.tier].add(worker.bit, event.ids)
                     _count(worker, event.tier, added, 1)
-                    self._claims.confirm(worker.bit, event.ids)
+                    self._sent.confirm(worker.bit, event.ids)
                 case Removed():
                     if event.tier is Tier.DEVICE:
                         self._sent.lose(worker.bit, event.ids)

@@ -1,19 +1,21 @@
 """Prompts that we sent: what of them their workers are about to hold, until it is over."""
 
 from collections.abc import Sequence, Sized
+from itertools import repeat
 
-from radixgate.radix_mirror.claimed_blocks import ClaimedBlocks
 from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
 from radixgate.radix_mirror.claims import Claim, Claims
 from radixgate.radix_mirror.piece import StoredBlocks
 from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.whole_claims import WholeClaims
 
 
 class SentPrompts:
     """Claims by whole pieces where a prompt has such, so that sending it costs its pieces.
 
-    Which of their blocks the worker has stored, before or since, is looked for when it matters:
-    before it loses one of them, `enter` claims those one by one that it has not stored until then.
+    They are over once the worker has stored all of the prompt. Which of their blocks it has stored
+    before is looked for when it matters: before it loses one of them, `enter` claims those one by
+    one that it has not stored until then.
     """
 
     def __init__(self, claims: Claims, pieces: Pieces, stored: StoredBlocks) -> None:
@@ -23,26 +25,18 @@ class SentPrompts:
         self._stored = stored
         self.claimed = ClaimedPieces(pieces.size)
         self._shortest = pieces.shortest
-        self._whole: dict[int, set[Claim]] = {}  # by bit, those with pieces; none is empty
-        self._listed: dict[int, ClaimedBlocks] = {}  # by bit, of some of those
+        self._whole: dict[int, WholeClaims] = {}  # by bit, those with pieces; none is empty
+        self._listed = 0  # blocks that those have listed
 
     def __len__(self) -> int:
-        """Claimed blocks, for whichever worker, and whoever claims them. O(blocks in pieces)."""
-        lookup = self._claims.lookup
-        whole = {
-            block
-            for claims in self._whole.values()
-            for claim in claims
-            for block in self._missing(claim)
-            if not lookup(block, 0)
-        }
-        return len(self._claims) + len(whole)
+        """Claimed blocks, for whichever worker, and whoever claims them; of a claimed piece all,
+        until its prompt is stored. One that is in pieces alike, or claimed in a piece and one by
+        one, counts for each. O(1)."""
+        return len(self._claims) + self.claimed.blocks
 
     def count(self, bit: int) -> int:
-        """Claimed blocks of one worker, whoever claims them. O(its blocks in pieces)."""
-        lookup, claims = self._claims.lookup, self._whole.get(bit, ())
-        missing = {block for claim in claims for block in self._missing(claim)}
-        return self._claims.count(bit) + sum(not lookup(block, 0) & bit for block in missing)
+        """The same of one worker. O(1)."""
+        return self._claims.count(bit) + self.claimed.count(bit)
 
     @property
     def entries(self) -> Sized:
@@ -51,8 +45,8 @@ class SentPrompts:
 
     @property
     def one_by_one(self) -> int:
-        """Blocks that are in no claimed piece, or listed besides. O(workers that have some)."""
-        return len(self._claims) + sum(map(len, self._listed.values()))
+        """Blocks that are in no claimed piece, or listed besides. O(1)."""
+        return len(self._claims) + self._listed
 
     @property
     def blocks_in_pieces(self) -> int:
@@ -65,7 +59,12 @@ class SentPrompts:
         claims, size = self._claims, self.claimed.size
         if len(ids) < self._shortest:
             return claims.make(bit, self._stored.without(bit, ids[start:]), ids, start)
+        own = self._whole.get(bit)
+        if own is not None:
+            ids = own.known(ids)
         held = self.claimed.hold(bit, ids, start)
+        if held and held[-1].prompt == ids:  # as another worker's claim has it
+            ids = held[-1].prompt
         covered = start // size * size + len(held) * size
         if len(ids) - covered < size:
             rest = ids[max(start, covered) :]
@@ -74,17 +73,32 @@ class SentPrompts:
         claim = claims.make(bit, self._stored.without(bit, rest), ids, start)
         if held:
             claim.pieces = held
-            self._whole.setdefault(bit, set()).add(claim)
+            if own is None:
+                own = self._whole[bit] = WholeClaims(size)
+            own.add(claim)
         return claim
 
     def wait(self, bit: int, ids: Sequence[int]) -> Claim:
         """The worker tells of a prompt that waits, from some depth on. O(pieces) if it is one that
         we sent, else O(blocks)."""
-        for claim in self._whole.get(bit, ()):
+        own = self._whole.get(bit)
+        for claim in own.ending_with(ids[-1]) if own is not None and ids else ():
             sent, start = claim.ids, len(claim.ids) - len(ids)
-            if start == claim.start and sent[-1] == ids[-1] and sent[start:] == ids:
+            if start == claim.start and sent[start:] == ids:
                 return self.send(bit, sent, start)
         return self._claims.make(bit, self._stored.without(bit, ids))
+
+    def confirm(self, bit: int, ids: Sequence[int]) -> None:
+        """The worker has stored these blocks, which the table knows: they are claimed no more.
+
+        O(ids), and O(blocks) of a prompt of which it has stored all now.
+        """
+        self._claims.confirm(bit, ids)
+        own = self._whole.get(bit)
+        if own is None:
+            return
+        for last in own.ends(ids):
+            self._end_if_stored(list(own.ending_with(last)), ids)
 
     def release(self, claim: Claim) -> None:
         """Withdraw a claim; what others claim stays. Twice is harmless. O(pieces + runs)."""
@@ -97,43 +111,51 @@ class SentPrompts:
     def lose(self, bit: int, ids: Sequence[int]) -> None:
         """The worker is about to lose these blocks; if it has any of them in a piece, `enter`.
 
-        O(blocks, and those of prompts that were sent since the last time), O(1) if none were.
+        O(blocks, and those of prompts that were sent since the last time and are not over), O(1)
+        if all are over.
         """
-        claims = self._whole.get(bit)
-        if claims is None:
+        own = self._whole.get(bit)
+        if own is None:
             return
-        listed = self._listed.get(bit)
-        if listed is None:
-            listed = self._listed[bit] = ClaimedBlocks()
-        if listed.have_any(ids, claims, self.claimed.size):
+        before = own.listed
+        entered = own.have_any(ids)
+        self._listed += own.listed - before
+        if entered:
             self.enter(bit)
 
     def enter(self, bit: int) -> None:
         """What the worker has not stored by now is claimed block by block from now on: it is about
         to lose some, or has them elsewhere. O(its blocks in pieces), O(1) if there are none."""
-        before: Claim | None = None
-        for claim in list(self._whole.get(bit, ())):
-            # One prompt is mostly claimed twice: as sent and as waiting.
-            if before is None or (claim.ids, claim.start) != (before.ids, before.start):
-                missing = self._missing(claim)
+        own = self._whole.get(bit)
+        if own is None:
+            return
+        # One prompt is mostly claimed twice, as sent and as waiting, and mostly in the same pieces:
+        # in others if prompts that are alike in one have come or gone between.
+        found: dict[tuple[int, ...], Sequence[int]] = {}
+        before: int | None = None
+        for claim in own.by_prompt():
+            if claim.ids[-1] != before:
+                found.clear()
+            before = claim.ids[-1]
+            places = (claim.start or 0, *(piece.start for piece in claim.pieces))
+            missing = found.get(places)
+            if missing is None:
+                missing = found[places] = self._missing(claim)
             self._claims.extend(claim, missing)
-            before = claim
-        for claim in list(self._whole.get(bit, ())):
-            self._forget(claim)
+        self._forget_all(bit)
 
     def purge(self, bit: int) -> None:
         """Forget the worker. Its claims may still be released, which then does nothing."""
-        for claim in list(self._whole.get(bit, ())):
-            self._forget(claim)
+        self._forget_all(bit)
         self._claims.purge(bit)
 
     def check(self) -> None:
         """Assert that claims and pieces agree. O(claimed blocks)."""
         self.claimed.check()
         held = 0
-        for bit, claims in self._whole.items():
-            assert claims, "nobody has pieces"
-            for claim in claims:
+        for bit, own in self._whole.items():
+            own.check()
+            for claim in own.by_prompt():
                 assert claim.bit == bit
                 assert claim.pieces
                 held += len(claim.pieces)
@@ -141,7 +163,7 @@ class SentPrompts:
                     assert piece.mask & bit
                     assert piece.last == claim.ids[piece.start + self.claimed.size - 1]
         assert held == self.claimed.claims()
-        assert self._listed.keys() <= self._whole.keys()
+        assert self._listed == sum(own.listed for own in self._whole.values())
 
     def _missing(self, claim: Claim) -> Sequence[int]:
         """What its worker has not stored of its pieces."""
@@ -155,6 +177,21 @@ class SentPrompts:
             missing += self._stored.without(claim.bit, part)
         return missing
 
+    def _end_if_stored(self, alike: Sequence[Claim], ids: Sequence[int]) -> None:
+        """Claims of one prompt are over if the worker, which has stored `ids`, has all of it."""
+        bit, prompt = alike[0].bit, alike[0].ids
+        start, end = min(claim.start or 0 for claim in alike), len(prompt)
+        told = min(end - start, len(ids))
+        if prompt[-told:] == ids[-told:]:
+            end -= told
+        masks = set(map(self._stored.lookup, prompt[start:end], repeat(0)))
+        if not all(mask & bit for mask in masks):
+            return
+        for claim in alike:
+            self._forget(claim)
+            claim.ids = ()
+        self._pieces.touch_from(bit, prompt, start)  # nobody leans on a claim any more
+
     def _uncovered(self, ids: Sequence[int], start: int, held: set[int]) -> Sequence[int]:
         """The blocks of a prompt, from a depth on, that are in none of the pieces which begin at
         the depths `held`."""
@@ -167,10 +204,16 @@ class SentPrompts:
 
     def _forget(self, claim: Claim) -> None:
         """Its pieces, not its blocks."""
-        self.claimed.drop(claim.bit, claim.pieces)
-        claim.pieces = ()
         own = self._whole[claim.bit]
         own.remove(claim)
         if not own:
+            self._listed -= own.listed
             del self._whole[claim.bit]
-            self._listed.pop(claim.bit, None)
+        self.claimed.drop(claim.bit, claim.pieces)
+        claim.pieces = ()
+
+    def _forget_all(self, bit: int) -> None:
+        """The pieces of all its claims."""
+        own = self._whole.get(bit)
+        for claim in own.by_prompt() if own else ():
+            self._forget(claim)

@@ -11,7 +11,7 @@ class WorkerBlocks:
     """Blocks by how they are known, and where the worker's reports stand."""
 
     stored: Mapping[Tier, int]  # as reported
-    expected: int  # dispatched or pending, not yet reported as stored
+    expected: int  # dispatched or pending; in claimed pieces, until all of the prompt is stored
     approximate: int  # believed of a worker that reports nothing
     pending_prompts: int
     epoch: int | None  # None: nothing has been reported yet

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from radixgate.errors import RequestError
 from radixgate.fleet.fleet import Fleet
+from radixgate.fleet.identity import MirrorKey
 from radixgate.gateway.admin.json_answer import json_answer
 from radixgate.gateway.workers.roster import Member
 from radixgate.proto.kv_events import Tier
@@ -33,17 +34,8 @@ class MirrorRoutes:
         for view in self._fleet.workers():
             identity = view.identity
             mirror = self._fleet.mirror_of(identity.id)
-            weight = mirror.weight()
-            key = identity.mirror
-            mirrors[id(mirror)] = {
-                "model": key.model,
-                "unit": key.unit,
-                "block_size": key.block_size,
-                "bytes": weight.bytes,
-                "reported": weight.reported,
-                "expected": mirror.expected(),
-                "approximate": weight.approximate,
-            }
+            if id(mirror) not in mirrors:
+                mirrors[id(mirror)] = _of_all(identity.mirror, mirror)
             workers.setdefault(id(mirror), {})[identity.id] = _numbers(mirror, identity.id)
         rows = [{**row, "workers": workers[key]} for key, row in mirrors.items()]
         return json_answer({"mirrors": rows})
@@ -73,6 +65,19 @@ class MirrorRoutes:
                 "more": any(len(ids) > limit for ids in found.values()),
             }
         )
+
+
+def _of_all(key: MirrorKey, mirror: RadixMirror) -> dict[str, object]:
+    weight = mirror.weight()
+    return {
+        "model": key.model,
+        "unit": key.unit,
+        "block_size": key.block_size,
+        "bytes": weight.bytes,
+        "reported": weight.reported,
+        "expected": mirror.expected(),
+        "approximate": weight.approximate,
+    }
 
 
 def _numbers(mirror: RadixMirror, worker_id: str) -> dict[str, object]:
