@@ -43,8 +43,9 @@ class Places:
         self._without_adapter = lru_cache(maxsize=_MAX_ROOTS)(self._place)
         self._names = fleet.served.names  # as they were when all that it keeps was found
 
-    def of(self, request: ForeignRequest, caller: Caller) -> Place | None:
-        """None: workers of ours serve what it asks for. Raises as `asked`."""
+    def of(self, request: ForeignRequest, caller: Caller, *, ours: bool = True) -> Place | None:
+        """None: workers of ours serve what it asks for, or nobody else does. `ours`: they have the
+        endpoint. Raises as `asked`."""
         model, adapters, served = request.model, request.adapters, self._served
         if served.names is not self._names:  # somebody has come, gone, or is called otherwise
             self._names = served.names
@@ -55,22 +56,25 @@ class Places:
             check_adapters(adapters, caller)
         salt = salt_of(caller, request.salt) if caller.salted else request.salt
         if first is None and not adapters:
-            return self._without_adapter(model, salt)
+            return self._without_adapter(model, salt, ours)
         # The worker, too, takes the one in the model's name before the others.
         named = adapters if first is None else (first,)
-        return self._place(model, salt, named[0], listed_adapters(model, named, served))
+        return self._place(model, salt, ours, named[0], listed_adapters(model, named, served))
 
     def _place(
         self,
         model: str,
         salt: str | None,
+        ours: bool,
         first: str | None = None,
         listed: tuple[str, ...] = (),
     ) -> Place | None:
         """`first`: of the adapters that are named."""
         keys = self._fleet.mirrors_of(model)
-        if listed:  # which workers of ours have none of
+        if listed or not ours:  # of what is listed workers of ours have none
             keys = tuple(key for key in keys if key.unit == BYTES)
+            if not keys and model in self._served.own:
+                return None
         if any(key.unit != BYTES for key in keys):
             return None
         if first is not None and first in listed:
@@ -87,10 +91,13 @@ class Places:
         """What to route by. Raises as `asked_model`."""
         return asked_model(name, caller, self._served, self._unheard_of)
 
-    def are_ours(self, name: object, caller: Caller) -> bool:
-        """Workers of ours serve the model of this name. Raises as `asked`."""
+    def are_ours(self, name: object, caller: Caller, *, alone: bool = False) -> bool:
+        """Workers of ours serve the model of this name; `alone`: and no others do. Raises as
+        `asked`."""
         model, adapter = self.asked(name, caller)
-        return adapter is None and model in self._served.own
+        if adapter is not None or model not in self._served.own:
+            return False
+        return not (alone and any(key.unit == BYTES for key in self._fleet.mirrors_of(model)))
 
 
 def salt_of(caller: Caller, given: str | None) -> str | None:

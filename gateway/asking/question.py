@@ -117,10 +117,11 @@ class Asking:
                 request, hole = self._bodies.read(path, body, owner or "")
         except RequestError:
             # The parser for our own workers has the last word about what is for them.
-            if self._places.are_ours(decode_object(body).get("model"), caller):
+            model = decode_object(body).get("model")
+            if self._places.are_ours(model, caller, alone=path not in _PARSERS):
                 return None
             raise
-        place = self._places.of(request, caller)
+        place = self._places.of(request, caller, ours=path in _PARSERS)
         if place is None:
             return None
         before = request.goes_on_from
@@ -188,17 +189,18 @@ class Asking:
             request = await off(partial(read_large, path, body))
         except RequestError:
             values = await off(partial(read_large_object, body))
-            if self._places.are_ours(values.get("model"), caller):
+            if self._places.are_ours(values.get("model"), caller, alone=path not in _PARSERS):
                 return None
             raise
         before = request.goes_on_from
         if before is not None and self._stored.may_come(before) and self._stored.catch_up:
             await self._stored.catch_up()
-        place = self._places.of(request, caller)
+        ours = path in _PARSERS
+        place = self._places.of(request, caller, ours=ours)
         while place is not None:
             ids = await off(partial(self._chains.chain, place.root, request.prompt))
             # Workers come, go and rename themselves meanwhile.
-            hashed, place = place.root, self._places.of(request, caller)
+            hashed, place = place.root, self._places.of(request, caller, ours=ours)
             if place is not None and place.root == hashed:
                 return self._question(request, caller, place, ids)
         return None

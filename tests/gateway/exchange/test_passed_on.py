@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from attached_gateway import attached_gateway, join_attached
+from attached_worker import AttachedWorker
 from radixgate.gateway.asking.foreign_request import GENERATION_PATHS, HOT_PATHS
+from radixgate.gateway.asking.large_bodies import LARGE_BODY_BYTES
 from scripted_worker import Raw, ScriptedWorker, Step, chunk, json_answer, sse_head
 from small_gateway import small_gateway
 
@@ -77,3 +80,30 @@ def test_the_endpoints_of_both_kinds() -> None:
         b"/v1/responses",
     }
     assert passed_on == HOT_PATHS - GENERATION_PATHS
+
+
+@pytest.mark.parametrize("size", [1, LARGE_BODY_BYTES])
+async def test_beside_workers_of_ours_it_goes_to_those_that_have_the_endpoint(size: int) -> None:
+    body = {"model": "toy", "input": "a" * size}
+    async with (
+        ScriptedWorker() as worker,
+        AttachedWorker() as ours,
+        small_gateway([worker]) as gateway,
+    ):
+        worker.script = lambda _: json_answer({"data": [1.5]})
+        join_attached(gateway.gateway, ours.stream, "ours")
+        for _ in range(3):
+            answer = await gateway.post("/v1/embeddings", body)
+            assert (answer.status, answer.json) == (200, {"data": [1.5]})
+        assert len(worker.requests) == 3
+        wrong = await gateway.post("/v1/embeddings", {"model": "toy", "input": None})
+        assert (wrong.status, wrong.json["error"]["param"]) == (400, "input")
+        gateway.gateway.fleet.remove("ours")
+
+
+async def test_where_only_ours_serve_a_model_it_is_refused_by_that() -> None:
+    async with attached_gateway() as (gateway, _):
+        for given in ("a", None):
+            answer = await gateway.post("/v1/embeddings", {"model": "toy", "input": given})
+            assert answer.status == 400
+            assert answer.json["error"]["code"] == "unsupported_endpoint"
