@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from radixgate.clock import SystemClock
 from radixgate.proto.blocks import chain, root_id
-from radixgate.proto.kv_events import Removed, Stored
+from radixgate.proto.kv_events import Pending, Removed, Settled, Stored
 from radixgate.radix_mirror.mirror import RadixMirror
 
 RUN = 16  # blocks a prefill step of 1,024 tokens stores at page 64
@@ -26,6 +26,8 @@ def main() -> None:
     for blocks in (32, 512, 2_048):
         match(blocks, args.workers)
     dispatch(512)
+    full_pool(256)
+    beside_claims(1_000)
     purge(args.entries)
 
 
@@ -56,6 +58,44 @@ def dispatch(blocks: int) -> None:
         mirror.withdraw(placement)
 
     report(f"expect and withdraw, {blocks} new blocks", micros(expect, 300), "us")
+
+
+def full_pool(blocks: int) -> None:
+    """A prompt's whole life where the pool is full: looked for, sent, waiting, an old one removed,
+    stored. Processor time, as all of it is one loop's."""
+    rng = random.Random(0)
+    mirror = mirror_of(1)
+    old = [prompt_of(rng, blocks) for _ in range(76_800 // blocks)]
+    for ids in old:
+        mirror.apply("w0", 1, [Stored(0, ids)])
+    lives, removals = [], []
+    for key in range(600):
+        ids = prompt_of(rng, blocks)
+        began = time.thread_time()
+        mirror.expect("w0", ids, 6.0, mirror.column(ids)[0])
+        mirror.apply("w0", 1, [Pending(key, 0, ids)])
+        removing = time.thread_time()
+        mirror.apply("w0", 1, [Removed(old[key])])
+        removed = time.thread_time()
+        mirror.apply("w0", 1, [Settled(key), Stored(0, ids)])
+        old.append(ids)
+        lives.append(time.thread_time() - began)
+        removals.append(removed - removing)
+    report(f"life of {blocks} blocks on a full pool", statistics.median(lives) * 1e6, "us")
+    report("of which an old prompt's removal", statistics.median(removals) * 1e6, "us")
+
+
+def beside_claims(prompts: int) -> None:
+    """Single blocks are removed while many prompts are on their way."""
+    rng = random.Random(0)
+    mirror = mirror_of(1)
+    stored = prompt_of(rng, 2_000)
+    mirror.apply("w0", 1, [Stored(0, stored)])
+    for _ in range(prompts):
+        mirror.expect("w0", prompt_of(rng, 128), 60.0)
+    left = iter(stored)
+    name = f"removing a block, {prompts:,} prompts on their way"
+    report(name, micros(lambda: mirror.apply("w0", 1, [Removed([next(left)])]), 1_000), "us")
 
 
 def events_a_second(blocks: int, workers: int) -> None:
