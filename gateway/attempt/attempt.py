@@ -52,12 +52,13 @@ class FrontRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
-    """Token counts as the worker gave them; None where it did not say."""
+    """What the worker said at the end: token counts, None where it did not say."""
 
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
     response_id: str | None = None  # of /v1/responses: by it the client can go on
+    failed: bool = False  # a stream that it ended with an error of its own
 
     @property
     def untold(self) -> bool:

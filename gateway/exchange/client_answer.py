@@ -121,7 +121,8 @@ class ClientAnswer:
         assert held is not None
         if counts is not None:
             self._core.metrics.answered(counts)
-        self._count(_outcome_of(held.status))
+        failed = counts is not None and counts.failed
+        self._count(FinalOutcome.UPSTREAM_ERROR if failed else _outcome_of(held.status))
         if self.sent:
             self._client.on_end(counts)
         else:

@@ -41,7 +41,7 @@ class FinalOutcome(StrEnum):
 
     OK = "ok"
     CLIENT_ERROR = "client_error"  # refused as wrong, by the gateway or by a worker
-    UPSTREAM_ERROR = "upstream_error"  # no worker gave a whole answer
+    UPSTREAM_ERROR = "upstream_error"  # no worker gave a whole answer, or it ended with an error
     CLIENT_DISCONNECT = "client_disconnect"
     REJECTED = "rejected"  # no worker could take it
 

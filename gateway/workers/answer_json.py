@@ -76,7 +76,8 @@ class _Answer(msgspec.Struct):
 
 
 # The last event of a stream of /v1/responses is one of these.
-_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
+_FAILED_EVENTS = ("response.failed", "error")
+_LAST_EVENTS = ("response.completed", "response.incomplete", *_FAILED_EVENTS)
 
 
 class Event(_Answer):
@@ -93,6 +94,11 @@ class Event(_Answer):
         if self.usage is None and self.meta_info is None and self.what != "response":
             return None  # as most of them
         return super().counts()
+
+    @property
+    def fails(self) -> bool:
+        """It is an error of the worker's own."""
+        return self.error is not None or self.type in _FAILED_EVENTS
 
     @property
     def finishes(self) -> bool:

@@ -7,6 +7,8 @@ few events are read. So a chunk costs an append, however the worker cut it.
 import re
 from typing import Protocol
 
+from msgspec import structs
+
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.workers.answer_json import UNKNOWN, Event, counts_of, read_event
 from radixgate.proto import sse
@@ -100,7 +102,7 @@ class StreamedAnswer:
             return True
         answers = self._answers()
         for answer in answers:
-            if answer.error is not None:
+            if answer.fails:
                 return False
         # The last but one, as a rule: what brings the usage stands behind it.
         return any(answer.finishes for answer in reversed(answers))
@@ -138,11 +140,12 @@ class StreamedAnswer:
         return True
 
     def _read_counts(self) -> AnswerCounts:
-        for answer in reversed(self._answers()):
-            counts = answer.counts()
-            if counts is not None:
-                return counts
-        return UNKNOWN
+        answers = self._answers()
+        told = (counts for one in reversed(answers) if (counts := one.counts()) is not None)
+        counts = next(told, UNKNOWN)
+        if any(answer.fails for answer in answers):
+            return structs.replace(counts, failed=True)
+        return counts
 
     def _answers(self) -> list[Event]:
         if self._read is None:

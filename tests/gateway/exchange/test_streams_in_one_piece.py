@@ -104,3 +104,27 @@ def test_what_is_sent_at_once_has_the_models_own_finish(stream: bytes, good: boo
     reader = StreamedAnswer()
     reader.feed(stream)
     assert reader.is_good() is good
+
+
+FAILED = b'data: {"type":"response.failed","response":{"id":"resp_1"}}\n\n'
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(
+    ("path", "body", "end"),
+    [
+        pytest.param(CHAT, chat_body(stream=True), delta("a") + ERROR + DONE, id="chat"),
+        pytest.param(CHAT, chat_body(stream=True), delta("a") + ERROR, id="without-done"),
+        pytest.param("/v1/responses", {"input": "a", "stream": True}, FAILED, id="responses"),
+    ],
+)
+async def test_one_that_ends_with_the_workers_own_error_is_counted_as_that(
+    path: str, body: object, end: bytes, pieces: int
+) -> None:
+    steps = [*sse_head(), chunk(end), Raw(b"0\r\n\r\n")]
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: in_one_piece(*steps) if pieces == 1 else steps
+        assert (await gateway.post(path, body)).body == end
+        name = "radixgate_requests_total"
+        assert await gateway.counter(name, outcome="upstream_error") == 1
+        assert await gateway.counter(name, outcome="ok") == 0
