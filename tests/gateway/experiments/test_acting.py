@@ -74,13 +74,15 @@ class World:
         self.acting.dispatched(request)
         return request
 
-    def end(self, request: WatchedRequest, ttft_s: float = 0.1) -> None:
+    def end(
+        self, request: WatchedRequest, ttft_s: float = 0.1, *, in_an_error: bool = False
+    ) -> None:
         assert request.dispatched_at is not None
         request.streams, request.status = True, 200
         request.first_token_at = request.dispatched_at + ttft_s
         request.ended_at = request.last_piece_at = self.clock.now()
         request.outcome = Outcome.OK
-        request.counts = AnswerCounts(5, 2, 3)
+        request.counts = AnswerCounts(5, 2, 3, failed=in_an_error)
         self.acting.ended(request)
 
     def lines(self) -> list[RequestLine]:
@@ -98,6 +100,15 @@ def test_a_request_is_of_the_arm_that_dispatched_it(tmp_path: Path) -> None:
     assert (line.arm, line.block, line.t_dispatch_s) == ("B", 3, 0.0)
     assert (line.worker, line.cached_tokens, line.output_tokens) == ("a", 2, 3)
     assert line.e2e_s == 9.5
+
+
+def test_a_stream_that_its_worker_ends_in_an_error_of_its_own_has_failed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    request = world.send()
+    world.clock.advance(2.0)
+    world.end(request, in_an_error=True)
+    (line,) = world.lines()
+    assert (line.outcome, line.e2e_s, line.tpot_s) == ("failed", None, None)
 
 
 def test_who_is_turned_away_is_rejected_and_who_asks_wrongly_is_nobody(tmp_path: Path) -> None:
