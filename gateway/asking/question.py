@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from radixgate.errors import RequestError
+from radixgate.errors import NoWorkerAvailable, RequestError
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey
 from radixgate.gateway.asking.foreign_request import ForeignRequest, read_foreign
 from radixgate.gateway.asking.known_bodies import LEAST_BODY_BYTES, Hole, KnownBodies
@@ -90,6 +90,7 @@ class Asking:
         """`unheard_of`: workers that may yet say what they serve."""
         self._fleet = fleet
         self._places = Places(fleet, unheard_of)
+        self._unheard_of = unheard_of
         self._stored = stored
         self._prompts = prompts
         self._bodies = KnownBodies()
@@ -222,6 +223,11 @@ class Asking:
                 await self._stored.catch_up()
             if question := self.read(path, body, caller, caught_up=True):
                 return question
+            if late := self._unheard_of():
+                raise NoWorkerAvailable(
+                    f"workers of {model!r:.200} have no {path.decode()} so far, and of {late} it is"
+                    " not known yet what they serve"
+                )
             raise RequestError(
                 f"{path.decode()} is passed on to http:// workers; those of {model!r:.200} are"
                 f" radixgate's own and have: {', '.join(sorted(map(bytes.decode, _PARSERS)))}",

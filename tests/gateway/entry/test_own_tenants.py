@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from clocks import FakeClock
-from radixgate.errors import RequestError, UnknownModel
+from radixgate.errors import NoWorkerAvailable, RequestError, UnknownModel
 from radixgate.fleet.fleet import Ask, Fleet, MirrorKey, Outcome, WorkerIdentity, WorkerState
 from radixgate.gateway.asking.question import Asking
 from radixgate.gateway.asking.stored_responses import StoredResponses
@@ -83,6 +83,12 @@ async def test_our_own_workers_have_no_embeddings_and_the_answer_says_what_they_
     with pytest.raises(RequestError, match=r"/v1/chat/completions, /v1/completions$") as refused:
         await asking.read_own(b"/v1/embeddings", body)
     assert refused.value.code == "unsupported_endpoint"
+
+
+async def test_while_a_worker_may_yet_say_that_it_has_them_nothing_is_the_last_word() -> None:
+    asking = Asking(own_fleet(), Prompts(), StoredResponses(), unheard_of=lambda: 2)
+    with pytest.raises(NoWorkerAvailable, match=r"no /v1/embeddings so far, and of 2 it is not"):
+        await asking.read_own(b"/v1/embeddings", b'{"model": "toy", "input": "a"}')
 
 
 async def test_a_model_that_is_not_the_key_s_is_not_there() -> None:
