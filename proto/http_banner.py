@@ -16,7 +16,10 @@ async def without_versions(request: web.Request, answer: web.StreamResponse) -> 
 
 class Runner(web.AppRunner):
     """Answers what is no HTTP as any other wrong request: such answers never come to an
-    application, and aiohttp's own are plain text below its banner."""
+    application, and aiohttp's own are plain text below its banner.
+
+    There is no public way to this: what is private here is why pyproject.toml bounds the version.
+    """
 
     __slots__ = ()
 
