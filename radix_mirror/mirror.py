@@ -233,7 +233,8 @@ class RadixMirror:
 
     def forget(self) -> int:
         """What was expected of workers, or believed of those without events, leaves; how many
-        blocks that were. What a worker has reported stays: it is so until it reports otherwise.
+        blocks that were, as `expected` counts. What a worker has reported stays: it is so until it
+        reports otherwise.
 
         Placements may still be ended, which then does nothing. O(blocks).
         """

@@ -43,7 +43,8 @@ def worker_gauges(roster: Roster, fleet: Fleet) -> list[WorkerRow]:
 
 
 def _mirrored(fleet: Fleet, worker_id: str) -> int:
-    """Blocks believed to be there: as reported, or as expected of what was sent. O(the latter)."""
+    """Blocks believed to be there: as reported, or as expected of what was sent. One of a prompt
+    that is stored in part may count as both. O(1)."""
     blocks = fleet.mirror_of(worker_id).blocks_of(worker_id)
     return sum(blocks.stored.values()) + blocks.expected + blocks.approximate
 

@@ -180,7 +180,7 @@ def test_looking_at_the_workers_asks_no_mirror(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(RadixMirror, "blocks_of", lambda mirror, name: asked.append(name))
     assert [view.identity.id for view in books.fleet.workers()] == ["a", "b"]
     assert books.fleet.worker("a") is not None
-    assert asked == [], "what is expected of a worker is counted, block by block"
+    assert asked == [], "each would have what is overdue taken away first"
 
 
 def test_what_is_believed_is_bounded_as_configured() -> None:
