@@ -80,7 +80,7 @@ class SentPrompts:
 
     def wait(self, bit: int, ids: Sequence[int]) -> Claim:
         """The worker tells of a prompt that waits, from some depth on. O(pieces) if it is one that
-        we sent, else O(blocks)."""
+        we sent, else O(blocks); and O(claims of that prompt)."""
         own = self._whole.get(bit)
         for claim in own.ending_with(ids[-1]) if own is not None and ids else ():
             sent, start = claim.ids, len(claim.ids) - len(ids)

@@ -26,11 +26,13 @@ async def served() -> AsyncIterator[RawClient]:
     app.on_response_prepare.append(without_versions)
     app.router.add_get("/stream", _streamed)
     runner = Runner(app, access_log=None, logger=http_log("test"))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with RawClient(runner.addresses[0][1]) as client:
-        yield client
-    await runner.cleanup()
+    try:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with RawClient(runner.addresses[0][1]) as client:
+            yield client
+    finally:
+        await runner.cleanup()
 
 
 async def test_whole_answers_streams_and_errors_say_nothing_of_the_server() -> None:
