@@ -92,6 +92,8 @@ class DataPath:
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)
+        self._read_rows: Callable[[], list[WorkerRow]] = list
+        self.metrics = GatewayMetrics(lambda: self._read_rows())
         self._check_timeout_s = config.health_check_timeout_secs
         self.factories = worker_factories(
             config,
@@ -104,6 +106,7 @@ class DataPath:
             self.names,
             rules,
             self.mirror_file,
+            self.metrics.watches,
             lambda: self._check_timeout_s,
         )
         reliability = rules.reliability
@@ -111,8 +114,6 @@ class DataPath:
         self._spared = Spared(reliability.slow_start_secs, clock, rng)
         self._outliers = Outliers(reliability, clock)
         self.choice = WorkerChoice(self.fleet, self._breakers, self._spared, self._outliers)
-        self._read_rows: Callable[[], list[WorkerRow]] = list
-        self.metrics = GatewayMetrics(lambda: self._read_rows())
         self.metrics.read_ejections = lambda: self._outliers.ejected_total
         self._budget = RetryBudget(
             reliability.retry_budget_ratio,

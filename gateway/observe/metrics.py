@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
+from radixgate.gateway.observe.watch_counts import WatchCounts
 
 _SECONDS = (
     0.001,
@@ -96,6 +97,7 @@ class GatewayMetrics(Collector):
         self.retries = 0
         self.continuations = 0
         self.worker_failures: dict[str, int] = {}  # by worker id, of present workers
+        self.watches = WatchCounts()
         self.decisions: dict[str, int] = {}  # by the policy's branch, a bounded word
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -184,6 +186,18 @@ class GatewayMetrics(Collector):
             "worker",
             self.worker_failures,
         )
+        yield _by_label(
+            "radixgate_mirror_resyncs",
+            "Times that what a worker has cached was asked for anew, as its news did not fit",
+            "cause",
+            self.watches.resyncs,
+        )
+        yield _by_label(
+            "radixgate_watch_faults",
+            "News of workers that a fault of the gateway's own kept from being taken",
+            "watch",
+            self.watches.faults,
+        )
         for name, help, value in (
             ("attempts", "Attempts at workers", self.attempts),
             (
@@ -261,7 +275,7 @@ def _worker_gauges(rows: Sequence[WorkerRow]) -> Iterator[Metric]:
     yield from (load, blocks, state, breaker)
 
 
-def _by_label(name: str, help: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+def _by_label(name: str, help: str, label: str, values: Mapping[str, int]) -> CounterMetricFamily:
     family = CounterMetricFamily(name, help, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)

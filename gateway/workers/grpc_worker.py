@@ -94,6 +94,7 @@ class GrpcWorker:
             parts.fleet,
             parts.gateway_id,
             parts.mirror_file,
+            parts.watch_counts,
             parts.clock,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from radixgate.clock import Clock
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.asking.prompt_tokens import PromptTokenizer
+from radixgate.gateway.observe.watch_counts import WatchCounts
 from radixgate.gateway.settings.tls_config import GrpcCertificates
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.mirror_file import MirrorFile
@@ -26,6 +27,7 @@ class GrpcWorkerParts:
     rng: random.Random  # of the seeds of requests that bring none
     new_rid: Callable[[], str]
     mirror_file: MirrorFile
+    watch_counts: WatchCounts
     certificates: GrpcCertificates | None = None  # None: in the clear
 
     @property

@@ -12,6 +12,7 @@ from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.asking.prompt_tokens import PromptTokenizer
 from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.observe.watch_counts import WatchCounts
 from radixgate.gateway.settings.gateway_config import GatewayConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.gateway.upstream.pool import UpstreamPool
@@ -36,6 +37,7 @@ def worker_factories(
     names: OwnNames,
     rules: GatewayRules,
     mirror_file: MirrorFile,
+    watch_counts: WatchCounts,
     check_timeout: Callable[[], float],
 ) -> Mapping[str, WorkerFactory]:
     """What makes a handle for `grpc://` (ours) and for `http://` (any other), in the clear or not.
@@ -72,6 +74,7 @@ def worker_factories(
         rng=rng,
         new_rid=names.new_rid,
         mirror_file=mirror_file,
+        watch_counts=watch_counts,
     )
     tls_parts = replace(
         parts,

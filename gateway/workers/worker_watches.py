@@ -9,6 +9,7 @@ from radixgate.clock import Clock
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import Fleet
 from radixgate.fleet.load_report import report_from_pb
+from radixgate.gateway.observe.watch_counts import WatchCounts
 from radixgate.gateway.upstream.reconnect_pause import ReconnectPause
 from radixgate.gateway.upstream.watch import Watch, WatchLine
 from radixgate.gateway.workers.mirror_file import MirrorFile
@@ -16,6 +17,7 @@ from radixgate.log import fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.kv_wire import update_from_pb
 from radixgate.radix_mirror.feed import KvFeed
+from radixgate.radix_mirror.kept import KeptBlocks
 
 # By the name of the method, and what takes its messages.
 DialWatch = Callable[[str, Callable[[bytes], None]], WatchLine]
@@ -36,6 +38,7 @@ class WorkerWatches:
         fleet: Fleet,
         gateway_id: str,
         mirror_file: MirrorFile,
+        counts: WatchCounts,
         clock: Clock,
     ) -> None:
         self._dial = dial
@@ -43,13 +46,13 @@ class WorkerWatches:
         self._fleet = fleet
         self._gateway_id = gateway_id
         self._mirror_file = mirror_file
+        self._counts = counts
         self._clock = clock
 
     async def kv(self) -> None:
         """Feeds the mirror; a resync opens the stream anew where the reader stands."""
-        mirror, worker_id = self._fleet.mirror_of(self._worker_id), self._worker_id
-        feed = KvFeed(mirror, worker_id, self._mirror_file.take(worker_id))
-        self._mirror_file.follow(worker_id, feed)
+        worker_id, resyncs = self._worker_id, self._counts.resyncs
+        feed = self._feed(self._mirror_file.take(worker_id))
 
         def request() -> bytes:
             epoch, seq = feed.restart()
@@ -59,10 +62,17 @@ class WorkerWatches:
             resync = feed.take(update_from_pb(pb.KvUpdate.FromString(message)))
             if resync is None:
                 return False
+            resyncs[resync.cause] += 1
             _log.info("mirror resync", extra=fields(worker=worker_id, cause=resync.cause))
             return True
 
-        await self._for_ever("WatchKv", request, take)
+        def start_over() -> None:
+            """What half an update has left in mirror and reader is made good by a snapshot."""
+            nonlocal feed
+            feed = self._feed(None)
+            resyncs["fault"] += 1
+
+        await self._for_ever("WatchKv", request, take, start_over)
 
     async def load(self) -> None:
         """Enters each report in the fleet's books."""
@@ -73,20 +83,46 @@ class WorkerWatches:
             self._fleet.report_load(self._worker_id, report)
             return False
 
-        await self._for_ever("WatchLoad", lambda: request, take)
+        await self._for_ever("WatchLoad", lambda: request, take, _as_it_is)
+
+    def _feed(self, kept: KeptBlocks | None) -> KvFeed:
+        feed = KvFeed(self._fleet.mirror_of(self._worker_id), self._worker_id, kept)
+        self._mirror_file.follow(self._worker_id, feed)
+        return feed
 
     async def _for_ever(
-        self, method: str, request: Callable[[], bytes], take: Callable[[bytes], bool]
+        self,
+        method: str,
+        request: Callable[[], bytes],
+        take: Callable[[bytes], bool],
+        start_over: Callable[[], None],
     ) -> None:
+        """`start_over`: before it is asked again, where a fault of ours has kept a message from
+        being taken whole."""
         pause = ReconnectPause(self._clock)
+        worker_id, faulty = self._worker_id, False
         while True:
             pause.begin()
             watch = Watch(partial(self._dial, method), take)
             try:
                 why = await watch.run(request())
-                _log.debug("watch ended", extra=fields(worker=self._worker_id, error=why))
+                faulty = False
+                _log.debug("watch ended", extra=fields(worker=worker_id, error=why))
             except WorkerFailed as exc:
-                _log.warning(
-                    "watch failed", extra=fields(worker=self._worker_id, error=exc.message)
+                _log.warning("watch failed", extra=fields(worker=worker_id, error=exc.message))
+            except Exception as exc:
+                # It must not end the requests at this worker, nor leave it unwatched. Of a fault
+                # that comes with every message one traceback will do.
+                _log.error(
+                    "a worker's news could not be taken",
+                    exc_info=None if faulty else exc,
+                    extra=fields(worker=worker_id, watch=method, error=repr(exc)),
                 )
+                faulty = True
+                self._counts.faults[method] += 1
+                start_over()
             await asyncio.sleep(pause.end())
+
+
+def _as_it_is() -> None:
+    """Each report says all there is."""

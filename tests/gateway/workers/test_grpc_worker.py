@@ -12,6 +12,7 @@ from grpc_health.v1.health import aio as grpc_health
 from clocks import FakeClock
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.asking.prompt_tokens import PromptTokenizer, ServedModel
+from radixgate.gateway.observe.watch_counts import WatchCounts
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.grpc_worker import GrpcWorker
 from radixgate.gateway.workers.grpc_worker_parts import GrpcWorkerParts
@@ -71,6 +72,7 @@ def worker_at(port: int) -> GrpcWorker:
         rng=rng,
         new_rid=lambda: "rid-1",
         mirror_file=MirrorFile(None),
+        watch_counts=WatchCounts(),
     )
     return GrpcWorker(WorkerAddress("grpc", "127.0.0.1", port), parts)
 

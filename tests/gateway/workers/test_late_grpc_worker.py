@@ -9,6 +9,7 @@ from radixgate.errors import WorkerFailed, WorkerUnreachable
 from radixgate.fleet.fleet import Fleet
 from radixgate.gateway.asking.prompt_tokens import PromptTokenizer
 from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.observe.watch_counts import WatchCounts
 from radixgate.gateway.processes.reserved_port import reserve
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.grpc_client import GrpcWorkerClient
@@ -36,6 +37,7 @@ def late(port: int) -> LateGrpcWorker:
         rng=rng,
         new_rid=lambda: "rid-1",
         mirror_file=MirrorFile(None),
+        watch_counts=WatchCounts(),
     )
     return LateGrpcWorker(WorkerAddress("grpc", "127.0.0.1", port), parts)
 
