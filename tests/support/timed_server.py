@@ -26,12 +26,14 @@ class Script:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """A request as it came, and when its answer went: the times of the server's loop."""
 
     path: str
     headers: dict[str, str]
     raw_body: bytes
     connection: int
+    read_at_s: float
+    wrote_at_s: list[float] = field(default_factory=list)  # as each of the script's writes began
 
     @property
     def body(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class TimedServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            await _answer(writer, self.script(asked))
+            await _answer(writer, self.script(asked), asked)
         finally:
             self.in_flight -= 1
 
@@ -103,12 +105,13 @@ async def _read(reader: asyncio.StreamReader, connection: int) -> Asked:
         name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
     }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(head[0].split()[1], headers, body, connection)
+    now = asyncio.get_running_loop().time()
+    return Asked(head[0].split()[1], headers, body, connection, now)
 
 
-async def _answer(writer: asyncio.StreamWriter, script: Script) -> None:
+async def _answer(writer: asyncio.StreamWriter, script: Script, asked: Asked) -> None:
     loop = asyncio.get_running_loop()
-    start = loop.time()
+    start = asked.read_at_s
     chunked = script.end != "close"
     head = f"HTTP/1.1 {script.status} Scripted\r\ncontent-type: {script.content_type}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in script.headers)
@@ -116,6 +119,7 @@ async def _answer(writer: asyncio.StreamWriter, script: Script) -> None:
     writer.write(head.encode() + b"\r\n")
     for at_s, data in script.writes:
         await asyncio.sleep(start + at_s - loop.time())
+        asked.wrote_at_s.append(loop.time())
         writer.write(b"%x\r\n%s\r\n" % (len(data), data) if chunked else data)
     if script.end == "hang":
         await asyncio.sleep(3600)
