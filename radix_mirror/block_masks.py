@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import overload
 
 from radixgate.radix_mirror.pieces import Pieces
+from radixgate.radix_mirror.walk import without
 
 
 class BlockMasks:
@@ -91,11 +92,9 @@ class BlockMasks:
         return [block for block, mask in self._masks.items() if mask & bit]
 
     def without(self, bit: int, ids: Sequence[int]) -> Sequence[int]:
-        """Those of `ids` whose bit is not set, in order; `ids` itself where nobody holds any."""
-        if self._masks.keys().isdisjoint(ids):
-            return ids
-        get = self._masks.get
-        return [block for block in ids if not get(block, 0) & bit]
+        """Those of `ids` whose bit is not set, in order; `ids` itself if it is set in none.
+        O(blocks)."""
+        return without(self.lookup, bit, ids)
 
     def check(self, bits: int) -> None:
         """Assert that every entry names a worker, and none but those of `bits`. O(all blocks)."""
