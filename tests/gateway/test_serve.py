@@ -13,7 +13,7 @@ from radixgate.ready_lines import GATEWAY_READY
 from raw_client import RawClient, ask, request
 from scripted_worker import ScriptedWorker, events, sse_end, sse_head
 from small_gateway import CHAT, chat_body
-from until import until
+from until import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ class Process:
 
     async def has_ready_workers(self, count: int) -> None:
         readiness = request("/readiness", method="GET")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while (await ask(self.port, readiness)).json["ready_workers"] != count:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 

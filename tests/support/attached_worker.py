@@ -8,6 +8,7 @@ from clocks import FakeClock
 from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.step_tokens import with_tokens
+from until import PATIENCE_S
 
 
 class InnerLine:
@@ -57,7 +58,7 @@ class AttachedWorker:
         return self._line
 
     async def next_command(self) -> pb.Command:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.commands.get()
 
     async def send(

@@ -13,6 +13,7 @@ from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import Answer, RawClient, request
 from scripted_worker import ScriptedWorker, chat_answer
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
+from until import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ async def struck_gateway(
 
 
 async def _seen(gateway: SmallGateway, *, stream: bool) -> Seen:
-    """Raises TimeoutError if the client hears of no end within two seconds."""
-    async with asyncio.timeout(2), RawClient(gateway.port) as client:
+    """Raises TimeoutError if the client hears of no end."""
+    async with asyncio.timeout(PATIENCE_S), RawClient(gateway.port) as client:
         client.send(request(CHAT, chat_body(stream=stream), headers=("connection: close",)))
         raw = bytearray()
         with contextlib.suppress(ConnectionError):

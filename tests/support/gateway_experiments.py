@@ -14,6 +14,7 @@ from radixgate.gateway.settings.experiments_config import (
 )
 from radixgate.gateway.settings.rules import GatewayRules
 from small_gateway import SmallGateway
+from until import PATIENCE_S
 
 SHORT = {
     "name": "short",
@@ -49,7 +50,7 @@ async def state(gateway: SmallGateway, name: str) -> dict[str, Any]:
 
 
 async def over(gateway: SmallGateway, name: str) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (row := await state(gateway, name))["state"] != "over":  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return row

@@ -12,6 +12,7 @@ from pathlib import Path
 from radixgate.ready_lines import GATEWAY_READY
 from raw_client import Answer, ask, request
 from small_gateway import CHAT, chat_body
+from until import PATIENCE_S
 
 
 class Processes:
@@ -31,7 +32,7 @@ class Processes:
         return await self.post(CHAT, chat_body(text))
 
     async def ready(self, workers: int) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while (await self.get("/readiness")).json["ready_workers"] != workers:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
@@ -59,7 +60,7 @@ async def processes(*flags: str, count: int = 2) -> AsyncIterator[Processes]:
     )
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             line = (await process.stdout.readline()).decode()
         ready = re.match(GATEWAY_READY, line)
         assert ready, line

@@ -15,6 +15,7 @@ from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint
 from radixgate.gateway.upstream.grpc_messages import framed
 from radixgate.gateway.upstream.http2_silence import Pings
 from radixgate.gateway.upstream.http2_stream import Http2Stream
+from until import PATIENCE_S
 
 STREAM = 1
 HEAD = ((":status", "200"), ("content-type", "application/grpc"))
@@ -128,7 +129,7 @@ class Opened:
         return not self.ending.done() and not self.peer.closed
 
     async def why(self) -> str:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.ending
 
 

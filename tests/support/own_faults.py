@@ -21,7 +21,7 @@ from scripted_worker import (
     sse_head,
 )
 from small_gateway import CHAT, SmallGateway, chat_body
-from until import until
+from until import PATIENCE_S, until
 
 INTERNAL = "internal error; the log has the details"
 
@@ -69,7 +69,7 @@ def one_at_a_time() -> GatewayRules:
 
 async def told(gateway: SmallGateway, *, stream: bool) -> Answer:
     """What the client gets, in time."""
-    async with asyncio.timeout(2), RawClient(gateway.port) as client:
+    async with asyncio.timeout(PATIENCE_S), RawClient(gateway.port) as client:
         client.send(request(CHAT, chat_body(stream=stream)))
         return await client.answer()
 
@@ -86,7 +86,7 @@ async def check_nothing_is_kept(
     assert (metrics.in_flight, sum(metrics.requests.values())) == (0, 1)
     assert len(gateway.gateway.headquarters.path.held) == 0
     worker.script = good_answer
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE_S):
         assert (await gateway.chat()).status == 200
     assert metrics.in_flight == 0
 

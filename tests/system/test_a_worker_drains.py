@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from live_fleet import LiveFleet, live_fleet
+from until import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ async def test_a_draining_worker_ends_what_it_has_and_gets_nothing_new() -> None
     async with live_fleet(2, worker_flags=("--max-total-tokens", "32768")) as fleet:
         leaving = fleet.workers[0]
         long = [asyncio.ensure_future(ask(fleet, i, 400)) for i in range(6)]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while sum(row["in_flight"] for row in await fleet.worker_rows()) < 6:
                 await asyncio.sleep(0.01)
         leaving.child.send(signal.SIGTERM)

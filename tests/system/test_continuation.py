@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from live_fleet import LiveFleet, Streamed, live_fleet
+from until import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 TOKENS = 600
@@ -76,6 +77,6 @@ async def whole_answer(fleet: LiveFleet) -> list[int]:
 
 
 async def all_in_flight(fleet: LiveFleet, requests: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while sum(row["in_flight"] for row in await fleet.worker_rows()) < requests:
             await asyncio.sleep(0.01)

@@ -11,6 +11,7 @@ import pytest
 
 from live_fleet import LiveFleet, live_fleet
 from radixgate.cli import main
+from until import PATIENCE_S
 
 TALK = "You are a helpful assistant, and you answer in one word. " * 12
 
@@ -36,7 +37,7 @@ async def converse(fleet: LiveFleet) -> int:
 
 async def settled(fleet: LiveFleet, body: dict[str, Any]) -> dict[str, Any]:
     """The explanation, once the workers have reported what they answered: nothing is expected."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             status, _, told = await fleet.post("/explain", body)
             assert status == 200, told
@@ -67,7 +68,7 @@ async def test_what_is_explained_is_done_written_down_and_decided_again(
         os.rename(log, tmp_path / "first.jsonl")
         assert fleet.gateway is not None
         os.kill(fleet.gateway.pid, signal.SIGHUP)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not log.exists() or not log.stat().st_size:
                 await asyncio.sleep(0.02)
         sent += 1 + await converse(fleet)

@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from live_fleet import LiveFleet, live_fleet
+from until import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -99,7 +100,7 @@ async def test_a_flush_empties_every_pool(fleet: LiveFleet) -> None:
     for worker in fleet.workers:
         pages = await fleet.page_counts(worker)
         assert pages["free"] == pages["total"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while any(row["blocks_mirrored"] for row in await fleet.worker_rows()):
             await asyncio.sleep(0.05)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from live_fleet import RADIXGATE, LiveFleet, live_fleet
+from until import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 SETTINGS = """
@@ -68,7 +69,7 @@ async def test_a_short_switchback_and_its_report(tmp_path: Path) -> None:
         committed = row["schedule_sha256"]
         answered = await asyncio.gather(*(traffic(fleet, client) for client in range(4)))
         assert {status for statuses in answered for status in statuses} == {200}
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while (row := await ended(fleet))["state"] != "over":
                 await asyncio.sleep(0.05)
         assert row["reason"] == "finished"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from live_fleet import LiveFleet, live_fleet
+from until import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 CHAT = "/v1/chat/completions"
@@ -35,7 +36,7 @@ async def test_the_next_gateway_begins_where_the_last_one_ended(tmp_path: Path) 
         await fleet.start_gateway(*flags)
         await fleet.ready_workers(2)
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             # What was kept counts with the first heartbeat, one a second.
             while min((after := await mirrored(fleet)).values()) == 0:
                 await asyncio.sleep(0.05)

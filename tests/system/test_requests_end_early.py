@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from live_fleet import LiveFleet, live_fleet
+from until import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -45,7 +46,7 @@ def generate(fleet: LiveFleet, rid: str, **params: object) -> "asyncio.Task[tupl
 
 
 async def running(fleet: LiveFleet, count: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (await fleet.worker_rows())[0]["in_flight"] != count:
             await asyncio.sleep(0.01)
 
@@ -68,7 +69,7 @@ async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> No
     await running(fleet, 2)
     status, _, _ = await fleet.post("/abort_request", {"rid": "req-1"})
     assert status == 200
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE_S):
         status, answer = await one
     assert status == 200
     assert answer["meta_info"]["finish_reason"]["type"] == "abort"  # type: ignore[index]
@@ -118,7 +119,7 @@ async def test_w03_abort_all_ends_everything_and_the_server_goes_on(fleet: LiveF
     asked = [generate(fleet, f"all-{i}") for i in range(6)]
     await running(fleet, 6)
     await fleet.post("/abort_request", {"abort_all": True})
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE_S):
         answers = await asyncio.gather(*asked)
     kinds = [answer["meta_info"]["finish_reason"]["type"] for _, answer in answers]  # type: ignore[index]
     assert kinds == ["abort"] * 6

@@ -12,6 +12,7 @@ from live_fleet import LiveFleet, empty_fleet
 from raw_client import request
 from scripted_worker import Recorded, ScriptedWorker, Sleep, Step, chunk, delta, sse_end, sse_head
 from small_gateway import CHAT, chat_body
+from until import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -50,7 +51,7 @@ async def growth_kb(fleet: LiveFleet, path: str, body: object) -> int:
     await asyncio.sleep(READS_S - 0.5)
     grown = resident_kb(fleet) - before
     quick = {**chat_body("quick", stream=True), "max_tokens": 20, "ignore_eos": True}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         answer = await fleet.stream(CHAT, quick)
     assert answer.done
     taken = await asyncio.gather(*readers)
@@ -111,7 +112,7 @@ def _generated(metrics: str) -> float:
 
 
 async def _idle(fleet: LiveFleet) -> list[dict[str, object]]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             rows = await fleet.worker_rows()
             if all(row["in_flight"] == 0 for row in rows):

@@ -14,7 +14,7 @@ from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import Answer, RawClient, ask, request
 from scripted_worker import Hang, Reset, ScriptedWorker, Step, events, sse_end, sse_head
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 def at_most(most: int, **more: float) -> GatewayRules:
@@ -141,7 +141,7 @@ async def test_what_came_of_a_stream_is_charged_however_it_ended(
         async with RawClient(gateway.port) as client:
             client.send(asked)
             if how == "leave":
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PATIENCE_S):
                     for _ in range(10):
                         await client.reader.readuntil(b'"h"')
                 await asyncio.sleep(0.02)

@@ -17,7 +17,7 @@ from radixgate.gateway.experiments.lookout import Lookout
 from radixgate.gateway.settings.rules import NO_RULES, GatewayRules
 from scripted_worker import ScriptedWorker
 from small_gateway import small_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_a_prompt_that_was_read_and_cannot_be_asked_for_is_an_error(
 ) -> None:
     async with attached_gateway() as (gateway, _):
         monkeypatch.setattr(exchange, "to_workers", lambda *given: 1 / 0)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             reply = await gateway.chat()
         assert (reply.status, reply.json["error"]["message"]) == (500, INTERNAL)
         assert messages(caplog) == ["a request failed"]
@@ -74,7 +74,7 @@ async def test_who_waited_for_an_experiment_and_cannot_be_begun_is_answered(
         lookout = path.detour.by = Lookout(SystemClock(), later, lambda: None)
         lookout.hold.close()
         faults.strike(Lookout, "begin")
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             waiting = asyncio.create_task(gateway.chat())
             await until(lambda: lookout.hold.waiting == 1)
             lookout.hold.open()

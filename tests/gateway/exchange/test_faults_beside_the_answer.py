@@ -38,7 +38,7 @@ from scripted_worker import (
 )
 from small_gateway import CHAT, chat_body, small_gateway
 from told_gateway import Kept, told_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(
             faults.strike(owner, name)
         await until(lambda: gateway.in_flight() == 0)
         worker.script = good_answer
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await gateway.chat()).status == 200
         assert gateway.gateway.metrics.in_flight == 0
 
@@ -81,7 +81,7 @@ async def test_an_order_to_end_that_fails_ends_it_all_the_same(
         small_gateway([worker], rules=one_at_a_time(), retry_initial_backoff_ms=5_000.0) as gateway,
     ):
         worker.script = lambda request: [Reset()]
-        async with asyncio.timeout(2), RawClient(gateway.port) as client:
+        async with asyncio.timeout(PATIENCE_S), RawClient(gateway.port) as client:
             client.send(request(CHAT, chat_body(rid="r1")))
             await until(lambda: len(gateway.gateway.headquarters.path.held) == 1)
             faults.strike(Exchange, "_end_aborted")
@@ -136,7 +136,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error(
             assert reply.events[-1] == b"[DONE]"
             assert json.loads(reply.events[-2])["error"]["message"] == INTERNAL
         assert (gateway.in_flight(), gateway.gateway.metrics.in_flight) == (0, 0)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await gateway.chat()).status == 200
 
 

@@ -16,7 +16,7 @@ from raw_client import Answer
 from scripted_worker import ScriptedWorker, chat_answer
 from small_gateway import SmallGateway, small_gateway
 from told_gateway import Kept, told_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_at_a_worker_of_ours(faults: Faults, name: str) -> None:
             await worker.send(item("a", ids=[1], handle=submit.handle, counts=(5, 0, 1)))
         else:
             await worker.send(refused=pb.Refused(handle=submit.handle, status=400, message="no"))
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             assert told_as_ours(await asking)
         assert faults.struck == 1
         assert worker.connections == 1, "the stream is everybody's, and stays"
@@ -101,7 +101,7 @@ async def test_one_that_cannot_be_told_of_a_broken_stream_keeps_no_other_from_it
         await until(lambda: worker.stream.in_flight == 2)
         faults.strike(GrpcAttempt, "on_lost")
         await worker.die()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
         assert [one.result().status for one in asking if one.done()] == [502]
         for one in asking:

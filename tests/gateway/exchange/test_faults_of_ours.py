@@ -32,7 +32,7 @@ from scripted_worker import (
     chat_answer,
 )
 from small_gateway import CHAT, chat_body, small_gateway
-from until import until
+from until import PATIENCE_S, until
 
 CHECKED = "a check went wrong"
 
@@ -116,7 +116,7 @@ async def test_where_the_end_itself_fails_the_client_is_cut_off_and_counted_once
     ):
         worker.script = streaming("a", "b") if stream else lambda request: chat_answer()
         faults.strike(owner, name, after=owner is GatewayMetrics)
-        async with asyncio.timeout(2), RawClient(gateway.port) as client:
+        async with asyncio.timeout(PATIENCE_S), RawClient(gateway.port) as client:
             client.send(request(CHAT, chat_body(stream=stream)))
             if stream:
                 assert (await client.answer()).cut

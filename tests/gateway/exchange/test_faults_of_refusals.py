@@ -15,7 +15,7 @@ from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def test_who_waits_and_cannot_be_answered_is_cut_off(
             await until(lambda: path.metrics.read_waiting() == 1)
             if by_order:
                 await gateway.post("/abort_request", {"rid": "second"})
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(PATIENCE_S):
                 with contextlib.suppress(ConnectionError):
                     await second.reader.read()  # to the end of the connection
         assert faults.struck == 1
@@ -75,6 +75,6 @@ async def test_who_waits_for_an_experiment_and_cannot_be_answered_is_cut_off(
             await until(lambda: lookout.hold.waiting == 1)
             faults.strike(FrontConnection, "on_head")
             assert (await gateway.post("/abort_request", {"rid": "held"})).status == 200
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(PATIENCE_S):
                 assert await client.ended()
         assert (faults.struck, lookout.hold.waiting, len(path.held)) == (1, 0, 0)

@@ -25,7 +25,7 @@ from radixgate.analysis.experiments.records import (
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, good_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
-from until import until
+from until import PATIENCE_S, until
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ async def test_a_switchback_runs_its_course_and_leaves_its_records(tmp_path: Pat
     ):
         row = await declared(gateway)
         assert row["state"] == "running"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while (await state(gateway, "short"))["state"] == "running":
                 assert (await gateway.chat(stream=True)).status == 200
         row = await over(gateway, "short")

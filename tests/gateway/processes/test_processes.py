@@ -12,7 +12,7 @@ from gateway_processes import processes
 from raw_client import RawClient, ask, request
 from scripted_worker import ScriptedWorker, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body
-from until import until
+from until import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -118,11 +118,11 @@ async def test_a_process_that_is_killed_is_replaced_and_its_counts_stay() -> Non
         assert len(before) == 2
         victim = before[0]
         await asyncio.create_subprocess_exec("kill", "-9", str(victim))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(set(served.children()) - set(before)) != 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         answers = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while answers < 30:
                 try:
                     answers += (await served.chat(f"after {answers}")).status == 200
@@ -142,7 +142,7 @@ async def test_sigterm_lets_answers_end_and_a_second_one_does_not_wait() -> None
             await until(lambda: len(worker.requests) == 1)
             served.process.send_signal(signal.SIGTERM)
             assert len((await client.answer()).events) == 12
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert await served.process.wait() == 0
         assert all(map(gone, children))
     async with ScriptedWorker() as worker, processes("--worker-urls", worker.url) as served:
@@ -205,7 +205,7 @@ async def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
     # Its folder is there as soon as it has begun to start its children.
     await until(lambda: holds(tmp_path) > 0, within_s=20.0)
     process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         said, _ = await process.communicate()
     assert process.returncode == 0
     assert said == b"" or b"ready" in said

@@ -19,7 +19,7 @@ from radixgate.gateway.upstream.http2_silence import Pings
 from radixgate.gateway.upstream.http2_stream import Http2Stream
 from radixgate.gateway.workers.grpc_worker import _GRPC_AUTHORITIES
 from radixgate.tls import pem, server_context
-from until import until
+from until import PATIENCE_S, until
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Serve = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
@@ -135,7 +135,7 @@ async def test_the_worker_sees_when_it_is_left() -> None:
             left.set()
 
     async with served(wait) as port, attached(port) as (_, _, running):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await began.wait()
             running.cancel()
             await left.wait()

@@ -14,6 +14,7 @@ from radixgate.worker.engine.engine import Engine
 from radixgate.worker.serving.grpc_server import AttachedGateway, Context, WorkerService
 from radixgate.worker.serving.kv_broadcast import KvBroadcast
 from radixgate.worker.serving.load_broadcast import LoadBroadcast
+from until import PATIENCE_S
 
 
 class Credited:
@@ -70,7 +71,7 @@ async def attached(
         cast(LoadBroadcast, None),
         lambda: True,
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await service.Attach(sent(), cast(Context, written))
     assert engine.sink is not None
     return engine, written.batches
