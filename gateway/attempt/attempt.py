@@ -94,7 +94,7 @@ class Downstream(Protocol):
         ...
 
     def lane(self) -> ChunkLane | None:
-        """A shorter way for whole events, to be asked for behind `on_body`; None: there is none,
+        """A shorter way for what follows, to be asked for behind `on_body`; None: there is none,
         or not yet."""
         ...
 

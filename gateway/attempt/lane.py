@@ -35,23 +35,25 @@ class Metrics(Protocol):
 
 
 class ChunkLane:
-    """To a client that is sent chunks: takes what `Downstream.on_body` takes, in whole events."""
+    """To a client that is sent chunks: takes what `Downstream.on_body` takes."""
 
-    __slots__ = ("metrics", "now", "sent_at", "to", "turn")
+    __slots__ = ("last", "metrics", "now", "sent_at", "to", "turn")
 
     def __init__(self, turn: LoopTurn, to: asyncio.Transport) -> None:
         self.turn = turn
         self.to = to
 
-    def begin(self, now: Callable[[], float], metrics: Metrics, sent_at: float) -> None:
-        """Before the first is sent. `sent_at`: when the last one went another way."""
-        self.now, self.metrics, self.sent_at = now, metrics, sent_at
+    def begin(
+        self, now: Callable[[], float], metrics: Metrics, sent_at: float, last: bytes
+    ) -> None:
+        """Before the first is sent. `last`: a piece that went another way, at `sent_at`."""
+        self.now, self.metrics, self.sent_at, self.last = now, metrics, sent_at, last
 
-    def send(self, event: bytes) -> None:
+    def send(self, piece: bytes) -> None:
         now = self.now()
         self.metrics.itl.observe(now - self.sent_at)
-        self.sent_at = now
-        self.turn.put(self.to, b"%x\r\n%b\r\n" % (len(event), event))
+        self.sent_at, self.last = now, piece
+        self.turn.put(self.to, b"%x\r\n%b\r\n" % (len(piece), piece))
 
 
 class Flow:

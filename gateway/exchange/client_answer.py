@@ -90,17 +90,17 @@ class ClientAnswer:
         return first
 
     def lane(self) -> ChunkLane | None:
-        """For whole events; None: the stream does not flow yet, or its client needs more."""
+        """None: the stream does not flow yet, or its client needs more."""
         if self._lane is None and self.sent and self._flows:
             lane = self._lane = self._client.lane()
             if lane is not None:
                 core = self._core
-                lane.begin(core.clock.now, core.metrics, self._last_piece_at)
+                lane.begin(core.clock.now, core.metrics, self._last_piece_at, self._last_piece)
         return self._lane
 
     @property
     def lane_used_at(self) -> float:
-        """When an event last went by it."""
+        """When a piece last went by it."""
         return -math.inf if self._lane is None else self._lane.sent_at
 
     def end_at_once(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
@@ -175,7 +175,8 @@ class ClientAnswer:
             self._client.on_failure(error)
             return
         # An event that was cut must end before the error begins.
-        gap = b"" if self._last_piece.endswith(_EVENT_ENDS) else b"\n\n"
+        last = self._last_piece if self._lane is None else self._lane.last
+        gap = b"" if last.endswith(_EVENT_ENDS) else b"\n\n"
         self._client.on_body(gap + error_event(error) + sse.DONE)
         self._client.on_end(None)
 

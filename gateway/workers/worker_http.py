@@ -5,43 +5,21 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-
-import msgspec
+from collections.abc import Iterator
 
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
-from radixgate.gateway.attempt.attempt import (
-    AnswerCounts,
-    Downstream,
-    FrontRequest,
-    Headers,
-    WholeHead,
-)
-from radixgate.gateway.heads import hop_headers, http_answer
+from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.settings.header_rules import Crosses, everything
 from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.answer_json import counts_of
-from radixgate.gateway.workers.answer_reading import AnswerReader, StreamedAnswer, WholeAnswer
-
-# Heads that an answer came under lately; all are forgotten when there are more.
-_MAX_HEADS = 256
+from radixgate.gateway.workers.answer_reading import AnswerReader, StreamedAnswer
+from radixgate.gateway.workers.seen_heads import SeenHeads
 
 _log = logging.getLogger(__name__)
-
-_MakeReader = Callable[[], AnswerReader]
-
-
-class _Seen(msgspec.Struct, frozen=True, gc=False):
-    """What follows from a head, for all answers under it: nothing in it is ever changed."""
-
-    headers: Headers  # as the worker sent them: they stay, as they are found by their id
-    passed: Headers  # what clients get of them
-    reader: _MakeReader | None  # None: the answer is not read
-    whole: WholeHead | None  # of an answer in one piece; None: it says nothing of its cost,
-    # or its length is lost on the way
 
 
 class HttpWorkerClient:
@@ -55,12 +33,10 @@ class HttpWorkerClient:
     ) -> None:
         """`answer_headers`: which headers of answers clients get."""
         self.pool = pool
-        self._answer_headers = answer_headers
+        self.seen_heads = SeenHeads(answer_headers)
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.authority.encode()
         self.running: set[HttpAttempt] = set()  # each takes itself out
-        # A head that comes again is the same list. By its id, which is its own while it is kept.
-        self._seen: dict[int, _Seen] = {}
 
     def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
@@ -71,17 +47,6 @@ class HttpWorkerClient:
         else:
             attempt.send(connection)
         return attempt
-
-    def seen(self, status: int, headers: Headers) -> _Seen:
-        known = self._seen.get(id(headers))
-        if known is None:
-            if len(self._seen) >= _MAX_HEADS:
-                self._seen.clear()
-            passed = hop_headers.to_client(headers, self._answer_headers)
-            reader = _reader_for(status, headers)
-            whole = _whole_head(status, passed, reader)
-            known = self._seen[id(headers)] = _Seen(headers, passed, reader, whole)
-        return known
 
     def abort_unsent(self, order: AbortOrder) -> int:
         """End those that wait for a connection, as the worker has not heard of them; how many."""
@@ -113,6 +78,7 @@ class HttpAttempt:
         "_connection",
         "_dialing",
         "_downstream",
+        "_lane",
         "_paused",
         "_reader",
         "_request",
@@ -128,6 +94,7 @@ class HttpAttempt:
         self._dialing: asyncio.Task[None] | None = None
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
+        self._lane: ChunkLane | None = None  # None: there is none, or not yet
 
     @property
     def body(self) -> bytes:
@@ -176,22 +143,27 @@ class HttpAttempt:
             # The key is ours: the client has given no wrong one, and could not mend it.
             self.fail(self._client.pool.failure("it does not take the key it is asked with"))
             return
-        seen = self._client.seen(status, headers)
+        seen = self._client.seen_heads.of(status, headers)
         if seen.reader is not None:
             self._reader = seen.reader()
         self._downstream.on_head(status, seen.passed)
 
     def on_data(self, data: bytes) -> None:
-        if self._downstream is None:
+        downstream = self._downstream
+        if downstream is None:
             return
         if self._reader is not None:
             self._reader.feed(data)
-        self._downstream.on_body(data)
+        if self._lane is not None:
+            self._lane.send(data)
+            return
+        downstream.on_body(data)
+        self._lane = downstream.lane()
 
     def on_answer(self, status: int, headers: Headers, body: bytes) -> None:
         self._connection = None
         try:
-            whole = self._client.seen(status, headers).whole
+            whole = self._client.seen_heads.of(status, headers).whole
             if whole is not None and body:
                 counts = self._counts_of_stream(body) if whole.streams else counts_of(body)
                 if counts is not None:
@@ -278,23 +250,3 @@ class HttpAttempt:
         downstream, self._downstream = self._downstream, None
         self._client.running.discard(self)
         return downstream
-
-
-def _reader_for(status: int, headers: Headers) -> _MakeReader | None:
-    """Only a successful answer in the clear says what it cost."""
-    if not 200 <= status < 300:
-        return None
-    kind = (hop_headers.find(headers, b"content-type") or b"").lower()
-    encoding = hop_headers.find(headers, b"content-encoding")
-    if encoding is not None and encoding.lower() != b"identity":
-        return None
-    if kind.startswith(b"text/event-stream"):
-        return StreamedAnswer
-    return WholeAnswer if kind.startswith(b"application/json") else None
-
-
-def _whole_head(status: int, passed: Headers, reader: _MakeReader | None) -> WholeHead | None:
-    framed, streams = http_answer.is_framed(status, passed), reader is StreamedAnswer
-    if reader is None or not (framed or streams):
-        return None
-    return WholeHead(status, passed, http_answer.head_lines(status, passed), framed, streams)

@@ -26,6 +26,14 @@ from until import PATIENCE_S, until
 INTERNAL = "internal error; the log has the details"
 
 
+# By who has caught it.
+LOGGED = {
+    "a request failed",
+    "an attempt failed",
+    "what a connection brought could not be worked off",
+}
+
+
 class Faults:
     """Functions that fail, and how often each lease was closed."""
 
@@ -79,7 +87,7 @@ async def check_nothing_is_kept(
 ) -> None:
     """The place, the lease and the counts are free, and the next request is answered."""
     assert faults.struck == 1, "the fault did not strike"
-    assert {"a request failed", "an attempt failed"} & {*logged}
+    assert LOGGED & {*logged}
     assert set(faults.closed.values()) <= {1}
     metrics = gateway.gateway.metrics
     await until(lambda: gateway.in_flight() == 0)

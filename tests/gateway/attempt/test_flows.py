@@ -42,7 +42,7 @@ class Fleet:
         self.by_handle: dict[int, Flow] = {}
         for handle, client in self.clients.items():
             lane = ChunkLane(self.turn, cast(asyncio.Transport, client))
-            lane.begin(self.clock.now, self.metrics, self.clock.now())
+            lane.begin(self.clock.now, self.metrics, self.clock.now(), b"")
             self.by_handle[handle] = Flow(lane, array("I"), BEFORE, AFTER)
             self.flows.begin(handle, self.by_handle[handle])
 

@@ -16,6 +16,7 @@ from own_faults import (
 )
 from radixgate.fleet.fleet import WorkerState
 from radixgate.fleet.lease import Lease
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.choice.another_try import AnotherTry
 from radixgate.gateway.choice.worker_choice import WorkerChoice
 from radixgate.gateway.entry.http_front import FrontConnection
@@ -69,8 +70,8 @@ async def test_before_a_byte_has_gone_out_the_error_is_the_answer(
 
 
 WITHIN_A_STREAM = [
-    pytest.param(ClientAnswer, "add", 2, False, id="a-later-piece-comes"),
-    pytest.param(FrontConnection, "on_body", 2, True, id="an-event-goes-out"),
+    pytest.param(ChunkLane, "send", 1, False, id="a-later-piece-comes"),
+    pytest.param(ChunkLane, "send", 2, True, id="an-event-goes-out"),
     pytest.param(WorkerChoice, "ended", 1, True, id="the-attempt-has-ended"),
     pytest.param(GatewayMetrics, "answered", 1, False, id="the-answer-is-counted"),
 ]

@@ -74,11 +74,20 @@ async def test_g07_after_the_first_byte_one_error_event_and_no_replay(end: Seque
         assert gateway.in_flight() == 0
 
 
-async def test_g07_an_event_that_was_cut_does_not_swallow_the_error() -> None:
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param([], id="the-first"),
+        pytest.param([*events("a", "b", gap_s=0.005), Sleep(0.005)], id="of-a-stream-that-flows"),
+    ],
+)
+async def test_g07_an_event_that_was_cut_does_not_swallow_the_error(before: list[Step]) -> None:
+    cut = b'data: {"choices":[{"del'
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
-        worker.script = lambda request: [*sse_head(), chunk(b'data: {"choices":[{"del'), Reset()]
+        worker.script = lambda request: [*sse_head(), *before, chunk(cut), Reset()]
         reply = await gateway.chat(stream=True)
-        assert reply.body.startswith(b'data: {"choices":[{"del\n\ndata: {"error":')
+        assert cut + b'\n\ndata: {"error":' in reply.body
+        assert reply.body.count(b"data: {") == len(before) // 2 + 2
         assert reply.body.endswith(b"data: [DONE]\n\n")
 
 

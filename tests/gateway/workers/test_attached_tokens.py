@@ -132,7 +132,7 @@ async def test_a_paused_client_earns_credit_for_all_that_has_flowed_when_it_goes
     async with AttachedWorker() as worker:
         attempt, heard, (submit,) = begin(worker, "chat", {**CHAT, "stream": True})
         lane = ChunkLane(LoopTurn(), cast(asyncio.Transport, Wire()))
-        lane.begin(SystemClock().now, GatewayMetrics(list), 0.0)
+        lane.begin(SystemClock().now, GatewayMetrics(list), 0.0, b"")
         heard.lane = lambda: lane  # type: ignore[method-assign, assignment]
         await worker.next_command()
         attempt.pause()
