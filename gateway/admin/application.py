@@ -170,7 +170,8 @@ class Admin:
             for worker_id, result in results.items()
             if result.ok and isinstance(result.answer, dict)
         }
-        first = next(iter(answers.values()), {})
+        first = dict(next(iter(answers.values()), {}))
+        first.pop("instance_id", None)  # of a worker; who asks for it is answered by this gateway
         own = {"version": __version__, "policy": self.policy, "workers": len(ready)}
         return json_answer({**first, "gateway": own, "workers": answers})
 

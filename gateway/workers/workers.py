@@ -22,6 +22,8 @@ from radixgate.log import fields
 __all__ = ["Member", "UnknownWorker", "Workers"]
 
 _DRAIN_LOOK_S = 0.05
+# Of one that has said who it is: about to come, or here.
+_HERE = (WorkerState.JOINING, *UP)
 _log = logging.getLogger(__name__)
 
 
@@ -137,6 +139,8 @@ class Workers:
             try:
                 async with asyncio.timeout(self.rule.timeout_s):
                     identity = await member.handle.probe()
+                self._check_alone(member, identity)
+                await self._succeeded(member, identity)
             except TimeoutError:
                 self._failed(member, f"no answer within {self.rule.timeout_s:g} s", refused=False)
             except WorkerUnreachable as error:
@@ -147,11 +151,25 @@ class Workers:
                 # A fault of ours must not end the checks of this worker.
                 _log.exception("a check went wrong", extra=fields(worker=member.address.id))
                 self._struck(member)
-            else:
-                await self._succeeded(member, identity)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.rule.interval_s):
                     await member.check_now.wait()
+
+    def _check_alone(self, member: Member, identity: WorkerIdentity) -> None:
+        """One process is one worker, by the address that was here first: its load and its cache
+        would stand there twice. Raises WorkerFailed; O(workers) for one that is not here yet."""
+        instance = identity.instance_id
+        known = "" if member.identity is None else member.identity.instance_id
+        if not instance or (member.state in UP and instance == known):
+            return
+        for other in self.members():
+            if other is member or other.identity is None or other.state not in _HERE:
+                continue
+            if other.identity.instance_id == instance:
+                raise WorkerFailed(
+                    f"worker {member.address.id} is the same process as {other.address.id},"
+                    " which is a worker already"
+                )
 
     def _struck(self, member: Member) -> None:
         """By a fault of ours, which says nothing about the worker. One that is not up is not waited

@@ -104,11 +104,12 @@ async def test_a_generation_behind_an_admin_request_is_not_answered_there() -> N
 
 
 async def test_server_info_and_model_info() -> None:
-    info = {"model_path": "m", "max_total_num_tokens": 1000, "version": "x"}
+    info = {"model_path": "m", "max_total_num_tokens": 1000, "version": "x", "instance_id": "i"}
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         worker.admin["/get_server_info"] = lambda request: json_answer(info)
         reply = await gateway.get("/get_server_info")
         assert reply.json["model_path"] == "m"
+        assert "instance_id" not in reply.json, "two gateways over one worker are two processes"
         assert reply.json["gateway"]["policy"] == "round_robin"
         assert reply.json["workers"] == {f"127.0.0.1:{worker.port}": info}
         assert (await gateway.get("/get_model_info")).json["model_path"] == "toy"

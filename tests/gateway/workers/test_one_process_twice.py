@@ -1,0 +1,63 @@
+"""One process that is named twice is one worker: its load and its cache would stand there twice."""
+
+import pytest
+
+from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
+from scripted_worker import ScriptedWorker, json_answer
+from small_gateway import small_gateway
+from until import until
+
+
+def calls_itself(worker: ScriptedWorker, instance: str) -> None:
+    worker.admin["/server_info"] = lambda request: json_answer({"instance_id": instance})
+
+
+async def test_a_second_address_of_a_worker_waits_until_the_first_is_gone() -> None:
+    async with ScriptedWorker() as worker, ScriptedWorker() as twin:
+        for one in (worker, twin):
+            calls_itself(one, "the same")
+        async with small_gateway([worker]) as gateway:
+            workers = gateway.gateway.workers
+            second = workers.add(twin.url)
+            await until(lambda: bool(second.trouble))
+            first = workers.find(worker.url)
+            assert second.trouble == (
+                f"worker {second.address.id} is the same process as {first.address.id},"
+                " which is a worker already"
+            )
+            assert workers.ready() == [first]
+            workers.pause(first, paused=True)
+            second.trouble = ""
+            await until(lambda: bool(second.trouble))
+            assert second.state is WorkerState.JOINING, "a pause is not got round so"
+            workers.remove(worker.url)
+            await until(lambda: workers.ready() == [second])
+
+
+async def test_an_address_where_another_worker_s_process_answers_by_now_is_down() -> None:
+    async with ScriptedWorker() as one, ScriptedWorker() as other:
+        calls_itself(one, "one")
+        calls_itself(other, "other")
+        async with small_gateway([one, other]) as gateway:
+            workers = gateway.gateway.workers
+            calls_itself(other, "one")
+            for connection in other.connections:
+                connection.reset()
+            await until(lambda: workers.find(other.url).state is WorkerState.DOWN)
+            assert [member.address.url for member in workers.ready()] == [one.url]
+
+
+async def test_a_fault_of_ours_in_admitting_a_worker_does_not_end_its_checks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admit, faults = Fleet.admit, [ValueError("a fault")]
+
+    def faulty(fleet: Fleet, identity: WorkerIdentity) -> None:
+        if faults:
+            raise faults.pop()
+        admit(fleet, identity)
+
+    monkeypatch.setattr(Fleet, "admit", faulty)
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        assert (await gateway.chat()).status == 200
+    assert faults == []
