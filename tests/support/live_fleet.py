@@ -65,7 +65,9 @@ class LiveFleet:
         ready = await self.gateway.wait_ready(READY_WITHIN_S)
         self.gateway_at = ready["url"].removeprefix("http://")
 
-    async def ready_workers(self, count: int, within_s: float = 20.0) -> list[dict[str, Any]]:
+    async def ready_workers(
+        self, count: int, within_s: float = READY_WITHIN_S
+    ) -> list[dict[str, Any]]:
         """Wait until exactly `count` workers are ready; all rows of GET /workers."""
         async with asyncio.timeout(within_s):
             while True:

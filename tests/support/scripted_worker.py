@@ -41,6 +41,13 @@ class Sleep:
 
 
 @dataclass(frozen=True)
+class Await:
+    """Go on once the test says so."""
+
+    word: asyncio.Event
+
+
+@dataclass(frozen=True)
 class Close:
     """Close cleanly."""
 
@@ -55,7 +62,7 @@ class Hang:
     """Do nothing until the other side closes."""
 
 
-Step = Raw | Sleep | Close | Reset | Hang
+Step = Raw | Sleep | Await | Close | Reset | Hang
 
 
 @dataclass(frozen=True)
@@ -267,6 +274,8 @@ class Connection(asyncio.Protocol):
                     self._transport.write(data)
                 case Sleep(seconds):
                     await asyncio.sleep(seconds)
+                case Await(word):
+                    await word.wait()
                 case Hang():
                     await asyncio.Event().wait()
                 case Close():
