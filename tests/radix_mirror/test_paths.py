@@ -106,6 +106,18 @@ def test_a_crowd_that_falls_within_a_piece_has_its_depth_each_time() -> None:
     assert bench.depths() == [7, 7, 3, 3, 3, 4] + [3] * 6
 
 
+def test_of_two_crowds_that_fall_within_a_piece_each_has_its_own_depth() -> None:
+    held = [7, 7] + [2] * 5 + [3] * 5
+    bench = bench_of(*held)
+    for _ in range(3):
+        assert bench.depths() == held
+    # One of each is looked for again, for what it lost and got back in the piece before.
+    for place in (2, 11):
+        bench.table.drop(1 << place, [1])
+        bench.table.add(1 << place, [1])
+    assert bench.depths() == held
+
+
 @pytest.mark.parametrize(
     ("changed", "asked"),
     [
