@@ -1,6 +1,7 @@
 """Which workers hold a block: a bit mask per block id, the mirror's one table."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
+from functools import partial
 from typing import overload
 
 from radixgate.radix_mirror.pieces import Pieces
@@ -14,13 +15,15 @@ class BlockMasks:
     compares identities before it compares masks.
     """
 
-    __slots__ = ("_masks", "_pieces", "lookup")
+    __slots__ = ("_masks", "_pieces", "lookup", "without")
 
     def __init__(self, pieces: Pieces) -> None:
         """`pieces` are told of each change."""
         self._masks: dict[int, int] = {}
         # `get` without a Python frame, for the walk along a prompt.
         self.lookup: Callable[[int, int], int] = self._masks.get
+        # Of a bit and blocks those where it is not set, likewise (`walk.without`).
+        self.without: Callable[[int, Sequence[int]], Sequence[int]] = partial(without, self.lookup)
         self._pieces = pieces
 
     def __len__(self) -> int:
@@ -90,11 +93,6 @@ class BlockMasks:
     def holding(self, bit: int) -> list[int]:
         """The blocks whose bit is set. O(all blocks)."""
         return [block for block, mask in self._masks.items() if mask & bit]
-
-    def without(self, bit: int, ids: Sequence[int]) -> Sequence[int]:
-        """Those of `ids` whose bit is not set, in order; `ids` itself if it is set in none.
-        O(blocks)."""
-        return without(self.lookup, bit, ids)
 
     def check(self, bits: int) -> None:
         """Assert that every entry names a worker, and none but those of `bits`. O(all blocks)."""

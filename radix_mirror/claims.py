@@ -152,12 +152,14 @@ class Claims:
         """A run of blocks that nobody claims yet."""
         if not ids:
             return
-        run_of = self._run_of
-        run, others = _Run(ids, 0, {}), len(run_of)
+        run_of, bit = self._run_of, claim.bit
+        run, others = _Run(ids, bit, {bit: {claim}}), len(run_of)
         run_of.update(zip(ids, repeat(run), strict=False))
-        if len(run_of) - others < len(ids):  # a report may name one twice
+        new = len(run_of) - others
+        if new < len(ids):  # a report may name one twice
             run.ids = list(dict.fromkeys(ids))
-        self._enter(claim, run)
+        self._counts[bit] = self._counts.get(bit, 0) + new
+        claim.runs.add(run)
 
     def _join(self, claim: Claim, ids: Sequence[int]) -> None:
         """Some are claimed by others: they part the blocks into runs."""

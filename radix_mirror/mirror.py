@@ -130,7 +130,8 @@ class RadixMirror:
         depths = [0] * self._all.bit_length()
         if any(self._told):
             leaning = self._pieces.fill(depths, self._tables(), self._all, ids)
-            self._balance.walked(len(ids), len(depths))
+            if len(ids) >= self._pieces.shortest:  # else nothing of it is remembered
+                self._balance.walked(len(ids), len(depths))
         else:
             leaning = self._all
             fill_without_holes(depths, self._believed.lookup, self._all, ids)
@@ -211,8 +212,9 @@ class RadixMirror:
         looked, leaning = self._looked
         start = 0 if leaning & worker.bit or looked is not ids else held
         claim = self._sent.send(worker.bit, ids, start)
-        self._deadlines.set(claim, now + keep_s)
-        self._due = min(self._due, now + keep_s)
+        self._deadlines.set(claim, deadline := now + keep_s)
+        if deadline < self._due:
+            self._due = deadline
         self._balance.sent(len(ids) - start + self._pieces.size)
         return Placement(worker_id, Claimed(self._sent, claim))
 

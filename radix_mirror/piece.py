@@ -15,9 +15,10 @@ _MOST_LOOKS = 8
 class StoredBlocks(Protocol):
     """A table of who has stored which block."""
 
-    lookup: Lookup
+    @property
+    def lookup(self) -> Lookup: ...
 
-    def without(self, bit: int, ids: Sequence[int]) -> Sequence[int]:
+    def without(self, bit: int, ids: Sequence[int], /) -> Sequence[int]:
         """Those of `ids` that the worker has not stored, in order."""
         ...
 

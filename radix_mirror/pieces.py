@@ -62,7 +62,9 @@ class Pieces:
             claimed = tables.claimed.by_first
             if not claimed or claimed.keys().isdisjoint(ids[::size]):
                 return fill(depths, tables.lookups, alive, ids)
-            return enter_all(depths, _along(tables, alive, ids, size), len(ids))
+            found = _along(tables, alive, ids, size)
+            enter_all(depths, found.falls, found.left, len(ids))
+            return found.leaning
         self.paths.begin()
         leaning = 0
         pieces: list[Piece] = []
@@ -80,14 +82,17 @@ class Pieces:
             if (piece := known.get(part[-1])) is None:
                 found = tables.fall_offs(alive, part, start)
                 if not found.left:
-                    return leaning | enter_all(depths, found, start + size)
+                    enter_all(depths, found.falls, 0, start + size)
+                    return leaning | found.leaning
                 piece = self._remember(part, start)
                 piece.learn(alive, found)
             through = piece.walk(depths, tables, alive, self.paths.walk_number)
             leaning |= piece.leaning & alive
             alive = through
         start = len(ids) // size * size
-        return leaning | enter_all(depths, tables.fall_offs(alive, ids[start:], start), len(ids))
+        found = tables.fall_offs(alive, ids[start:], start)
+        enter_all(depths, found.falls, found.left, len(ids))
+        return leaning | found.leaning
 
     def missing(
         self, bit: int, stored: StoredBlocks, ids: Sequence[int], start: int
@@ -128,6 +133,8 @@ class Pieces:
     def touch_from(self, bit: int, ids: Sequence[int], start: int) -> None:
         """The worker is expected to hold a prompt from this depth on, or no more. O(pieces)."""
         stretches, size = self._stretches, self.size
+        if not stretches:
+            return
         for at in range(start - start % size, len(ids), size):
             stretch = stretches.get(ids[at])
             if stretch is not None:

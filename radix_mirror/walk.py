@@ -6,10 +6,27 @@ from itertools import repeat
 
 import msgspec
 
+__all__ = [
+    "COMPILED",
+    "CROWD",
+    "Depths",
+    "FallOffs",
+    "Lookup",
+    "enter",
+    "enter_all",
+    "enter_all_in_python",
+    "fall_offs",
+    "falls_in_python",
+    "fill",
+    "fill_in_python",
+    "fill_without_holes",
+    "without",
+    "without_in_python",
+]
+
 Lookup = Callable[[int, int], int]  # block id, and the mask if it is not known -> mask of workers
 # More workers than so many that fall at once are a crowd, and kept as one mask.
 CROWD = 4
-_BITS_OF_A_WORD = 64
 Depths = list[int]  # by a worker's place, which is that of its bit in a mask
 
 
@@ -80,31 +97,28 @@ def without_in_python(lookup: Lookup, bit: int, ids: Sequence[int], /) -> Sequen
     return [block for block, has in zip(ids, held, strict=True) if not has] if any(held) else ids
 
 
-def enter_all(depths: Depths, found: FallOffs, end: int) -> int:
-    """The depths of a walk that ended at the depth `end`, zero as yet; who leaned in it."""
-    for mask, depth in found.falls:
+def enter_all_in_python(
+    depths: Depths, falls: Sequence[tuple[int, int]], left: int, end: int, /
+) -> None:
+    """The depths of a walk that ended at the depth `end`, zero as yet; of `falls` and `left` as
+    `FallOffs` tells them."""
+    for mask, depth in falls:
         if mask.bit_count() == 1:
             depths[mask.bit_length() - 1] = depth
         elif depth:
             enter(depths, mask, depth)
-    if found.left:
-        enter(depths, found.left, end)
-    return found.leaning
+    if left:
+        enter(depths, left, end)
 
 
 def fill_in_python(
     depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int], /
 ) -> int:
     """Enter the depths of the workers `alive`, which are zero as yet; who leans on another table
-    than the first. O(blocks until all fell)."""
-    return enter_all(depths, fall_offs(tables, alive, ids, 0), len(ids))
-
-
-def fill(depths: Depths, tables: Sequence[Lookup], alive: int, ids: Sequence[int]) -> int:
-    """The same; compiled where the places have a bit each in a word, which takes a third."""
-    if len(depths) <= _BITS_OF_A_WORD:
-        return _fill_few(depths, tables, alive, ids)
-    return fill_in_python(depths, tables, alive, ids)
+    than the first. O(blocks until all fell); compiled a third of the time."""
+    falls, left, leaning = falls_in_python(tables, alive, ids, 0)
+    enter_all_in_python(depths, falls, left, len(ids))
+    return leaning
 
 
 def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[int]) -> None:
@@ -133,9 +147,9 @@ def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[i
 
 
 try:
+    from radixgate.radix_mirror.walk_compiled import enter_all, fill, without
     from radixgate.radix_mirror.walk_compiled import fall_offs as _falls
-    from radixgate.radix_mirror.walk_compiled import fill as _fill_few
-    from radixgate.radix_mirror.walk_compiled import without as without
 except ImportError:  # it was installed without a compiler
-    _falls, _fill_few, without = falls_in_python, fill_in_python, without_in_python
-COMPILED = _fill_few is not fill_in_python
+    enter_all, fill, without = enter_all_in_python, fill_in_python, without_in_python
+    _falls = falls_in_python
+COMPILED = fill is not fill_in_python

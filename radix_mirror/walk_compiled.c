@@ -1,5 +1,5 @@
-/* The walk along a prompt's blocks (radix_mirror/walk.py): `fill` for as many workers as a word has
- * bits, `fall_offs` for any, `without` for one. Tests compare each with the same in Python. */
+/* The walk along a prompt's blocks (radix_mirror/walk.py), and what it finds in a list of depths.
+ * Tests compare each function with the same in Python. */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,7 +11,7 @@ typedef struct {
 } Table;
 
 static PyCFunction dictionary_get;
-static PyObject *nobody; /* 0 */
+static PyObject *nobody, *to_bytes, *little; /* 0, and names */
 
 static Table table_of(PyObject *lookup) {
     Table table = {lookup, NULL};
@@ -37,49 +37,6 @@ static PyObject *ask(Table table, PyObject *block) {
     return told;
 }
 
-/* The same as a word, of the workers that have a bit there. */
-static uint64_t ask_word(Table table, PyObject *block, int *failed) {
-    PyObject *told = ask(table, block);
-    uint64_t mask = told ? PyLong_AsUnsignedLongLongMask(told) : 0;
-    *failed |= !told || (mask == UINT64_MAX && PyErr_Occurred());
-    Py_XDECREF(told);
-    return mask;
-}
-
-/* All workers of the mask hold so many blocks; 0: the list is too short for one. */
-static int enter(PyObject *depths, uint64_t mask, Py_ssize_t depth) {
-    for (; mask; mask &= mask - 1) {
-        PyObject *held = PyLong_FromSsize_t(depth);
-        if (!held || PyList_SetItem(depths, __builtin_ctzll(mask), held)) return 0;
-    }
-    return 1;
-}
-
-/* Who leans on another table than the first; *failed: something raised. */
-static uint64_t walk(PyObject *depths, PyObject *tables, uint64_t alive, PyObject *ids, int *failed) {
-    Py_ssize_t end = PySequence_Size(ids), count = PyTuple_Size(tables), depth = 0;
-    Table first = table_of(PyTuple_GetItem(tables, 0));
-    uint64_t leaning = 0;
-    *failed = end < 0;
-    for (; !*failed && alive && depth < end; depth++) {
-        PyObject *block = PySequence_GetItem(ids, depth);
-        if (!block) {
-            *failed = 1;
-            break;
-        }
-        uint64_t here = ask_word(first, block, failed) & alive, left = here;
-        if (here != alive)
-            for (Py_ssize_t n = 1; n < count && !*failed; n++)
-                left |= ask_word(table_of(PyTuple_GetItem(tables, n)), block, failed) & alive;
-        Py_DECREF(block);
-        leaning |= left ^ here;
-        if (!*failed && left != alive) *failed = !enter(depths, alive ^ left, depth);
-        alive = left;
-    }
-    if (!*failed) *failed = !enter(depths, alive, end);
-    return leaning;
-}
-
 /* The tables as a tuple, of which there is one at least; NULL: there is none. */
 static PyObject *some_tables(PyObject *given) {
     PyObject *tables = PySequence_Tuple(given);
@@ -88,22 +45,6 @@ static PyObject *some_tables(PyObject *given) {
         Py_CLEAR(tables);
     }
     return tables;
-}
-
-static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    if (given != 4 || !PyList_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "fill(depths, tables, alive, ids)");
-        return NULL;
-    }
-    uint64_t alive = PyLong_AsUnsignedLongLong(args[2]);
-    if (PyErr_Occurred()) return NULL;
-    PyObject *tables = some_tables(args[1]);
-    if (!tables) return NULL;
-    int failed;
-    uint64_t leaning = walk(args[0], tables, alive, args[3], &failed);
-    Py_DECREF(tables);
-    return failed ? NULL : PyLong_FromUnsignedLongLong(leaning);
 }
 
 /* Puts another mask, of which it takes the reference, in the place of one; 0: there is none. */
@@ -123,18 +64,50 @@ static int unite(PyObject **mask, PyObject *some, PyObject *all) {
     return united;
 }
 
-/* What a walk with masks of any size knows. */
+/* All workers of a byte of a mask, which begins at a place, hold so many blocks; 0: it failed. */
+static int enter_byte(PyObject *depths, unsigned byte, Py_ssize_t place, PyObject *depth) {
+    for (; byte; byte &= byte - 1)
+        if (PyList_SetItem(depths, place + __builtin_ctz(byte), Py_NewRef(depth))) return 0;
+    return 1;
+}
+
+static int enter(PyObject *depths, PyObject *mask, PyObject *depth) {
+    Py_ssize_t workers = PyList_Size(depths);
+    int entered = 1;
+    if (!PyObject_IsTrue(mask)) return 1;
+    if (workers <= 64) { /* without a call */
+        uint64_t word = PyLong_AsUnsignedLongLong(mask);
+        if (PyErr_Occurred()) return 0;
+        for (Py_ssize_t at = 0; word && entered; word >>= 8, at += 8)
+            entered = enter_byte(depths, word & 0xff, at, depth);
+        return entered;
+    }
+    PyObject *size = PyLong_FromSsize_t(workers / 8 + 1);
+    PyObject *bits = size ? PyObject_CallMethodObjArgs(mask, to_bytes, size, little, NULL) : NULL;
+    const char *raw = bits ? PyBytes_AsString(bits) : NULL;
+    entered = raw != NULL;
+    for (Py_ssize_t at = 0; entered && at < PyBytes_Size(bits); at++)
+        entered = enter_byte(depths, (unsigned char)raw[at], 8 * at, depth);
+    Py_XDECREF(bits);
+    Py_XDECREF(size);
+    return entered;
+}
+
+/* What a walk knows. Who falls is entered in the depths, or else in the list of falls. */
 typedef struct {
-    PyObject *tables, *falls, *alive, *leaning;
+    PyObject *tables, *depths, *falls, *alive, *leaning;
     PyObject *covering; /* the last mask that covered all that were alive; only compared */
 } Walk;
 
-/* They fall at a depth; 0: it failed. */
+/* All but those left fall at a depth; 0: it failed. */
 static int fell(Walk *walk, PyObject *left, Py_ssize_t depth) {
-    PyObject *gone = PyNumber_Xor(walk->alive, left);
-    PyObject *fall = gone ? Py_BuildValue("(Nn)", gone, depth) : NULL;
-    int entered = fall && !PyList_Append(walk->falls, fall);
+    PyObject *gone = PyNumber_Xor(walk->alive, left), *where = PyLong_FromSsize_t(depth);
+    PyObject *fall = gone && where && !walk->depths ? PyTuple_Pack(2, gone, where) : NULL;
+    int entered = fall ? !PyList_Append(walk->falls, fall)
+                       : gone && where && walk->depths && enter(walk->depths, gone, where);
     Py_XDECREF(fall);
+    Py_XDECREF(where);
+    Py_XDECREF(gone);
     return entered && become(&walk->alive, Py_NewRef(left));
 }
 
@@ -174,7 +147,45 @@ static int walk_along(Walk *walk, PyObject *ids, Py_ssize_t start) {
     return going;
 }
 
-/* (where workers fell, who did not, who leans on another table than the first) */
+static int enter_falls(PyObject *depths, PyObject *falls, PyObject *left, PyObject *end) {
+    PyObject *all = PySequence_Fast(falls, "falls are a sequence");
+    int entered = all != NULL;
+    for (Py_ssize_t at = 0; entered && at < PySequence_Size(all); at++) {
+        PyObject *fall = PySequence_GetItem(all, at), *mask, *depth;
+        entered = fall && PyArg_Parse(fall, "(O!O!)", &PyLong_Type, &mask, &PyLong_Type, &depth) &&
+                  enter(depths, mask, depth);
+        Py_XDECREF(fall);
+    }
+    Py_XDECREF(all);
+    return entered && enter(depths, left, end);
+}
+
+static PyObject *enter_all(PyObject *module, PyObject *const *args, Py_ssize_t given) {
+    (void)module;
+    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2]) || !PyLong_Check(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "enter_all(depths, falls, left, end)");
+        return NULL;
+    }
+    return enter_falls(args[0], args[1], args[2], args[3]) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* Of the workers `alive`; NULL: it failed. Otherwise (the falls, who did not fall, who leans on
+ * another table than the first); with depths these are entered, and there are no falls. */
+static PyObject *found_along(PyObject *given, PyObject *depths, PyObject *alive, PyObject *ids,
+                             Py_ssize_t start) {
+    PyObject *tables = some_tables(given), *falls = tables ? PyList_New(0) : NULL, *found = NULL;
+    if (falls) {
+        Walk walk = {tables, depths, falls, Py_NewRef(alive), Py_NewRef(nobody), Py_NewRef(Py_None)};
+        if (walk_along(&walk, ids, start)) found = PyTuple_Pack(3, falls, walk.alive, walk.leaning);
+        Py_DECREF(walk.alive);
+        Py_DECREF(walk.leaning);
+        Py_DECREF(walk.covering);
+    }
+    Py_XDECREF(falls);
+    Py_XDECREF(tables);
+    return found;
+}
+
 static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
     if (given != 4 || !PyLong_Check(args[1])) {
@@ -183,18 +194,22 @@ static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t g
     }
     Py_ssize_t start = PyLong_AsSsize_t(args[3]);
     if (start == -1 && PyErr_Occurred()) return NULL;
-    PyObject *tables = some_tables(args[0]), *falls = tables ? PyList_New(0) : NULL, *found = NULL;
-    if (falls) {
-        Walk walk = {tables, falls, Py_NewRef(args[1]), Py_NewRef(nobody), Py_NewRef(Py_None)};
-        if (walk_along(&walk, args[2], start))
-            found = PyTuple_Pack(3, falls, walk.alive, walk.leaning);
-        Py_DECREF(walk.alive);
-        Py_DECREF(walk.leaning);
-        Py_DECREF(walk.covering);
+    return found_along(args[0], NULL, args[1], args[2], start);
+}
+
+static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t given) {
+    (void)module;
+    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "fill(depths, tables, alive, ids)");
+        return NULL;
     }
-    Py_XDECREF(falls);
-    Py_XDECREF(tables);
-    return found;
+    PyObject *found = found_along(args[1], args[0], args[2], args[3], 0), *leaning = NULL;
+    PyObject *end = found ? PyLong_FromSsize_t(PySequence_Size(args[3])) : NULL;
+    if (end && enter(args[0], PyTuple_GetItem(found, 1), end))
+        leaning = Py_NewRef(PyTuple_GetItem(found, 2));
+    Py_XDECREF(end);
+    Py_XDECREF(found);
+    return leaning;
 }
 
 /* Adds to a list what of the blocks a table does not have for the worker; 0: it failed. */
@@ -236,6 +251,7 @@ static PyObject *without(PyObject *module, PyObject *const *args, Py_ssize_t giv
 
 static PyMethodDef functions[] = {
     {"fill", (PyCFunction)(void (*)(void))fill, METH_FASTCALL, NULL},
+    {"enter_all", (PyCFunction)(void (*)(void))enter_all, METH_FASTCALL, NULL},
     {"fall_offs", (PyCFunction)(void (*)(void))fall_offs, METH_FASTCALL, NULL},
     {"without", (PyCFunction)(void (*)(void))without, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
@@ -254,5 +270,7 @@ PyMODINIT_FUNC PyInit_walk_compiled(void) {
     Py_XDECREF(get);
     Py_XDECREF(empty);
     nobody = PyLong_FromLong(0);
-    return get && nobody ? PyModule_Create(&definition) : NULL;
+    to_bytes = PyUnicode_InternFromString("to_bytes");
+    little = PyUnicode_InternFromString("little");
+    return get && nobody && to_bytes && little ? PyModule_Create(&definition) : NULL;
 }

@@ -11,6 +11,8 @@ from radixgate.radix_mirror.walk import (
     Depths,
     FallOffs,
     Lookup,
+    enter_all,
+    enter_all_in_python,
     fall_offs,
     falls_in_python,
     fill,
@@ -80,6 +82,22 @@ def test_compiled_they_fall_at_the_same_depths(prompt: Prompt, start: int) -> No
     assert fall_offs(*case) == FallOffs(*falls_in_python(*case))
 
 
+@given(prompt=PROMPTS, start=st.integers(0, 2**40))
+def test_compiled_they_are_entered_alike(prompt: Prompt, start: int) -> None:
+    fell = fall_offs(prompt.lookups, prompt.alive, prompt.ids, start)
+    found: Depths = [0] * prompt.everyone.bit_length()
+    expected = found[:]
+    enter_all(found, fell.falls, fell.left, 2**50)
+    enter_all_in_python(expected, fell.falls, fell.left, 2**50)
+    assert found == expected
+
+
+def test_who_fell_and_who_is_left_are_entered() -> None:
+    depths = [0] * 130
+    enter_all(depths, [(1 << 129 | 0b10, 7), (0b100, 0)], 1 << 70, 9)
+    assert [(at, depth) for at, depth in enumerate(depths) if depth] == [(1, 7), (70, 9), (129, 7)]
+
+
 @given(prompt=PROMPTS, place=st.integers(0, 130))
 def test_compiled_a_worker_lacks_the_same(prompt: Prompt, place: int) -> None:
     case = prompt.lookups[0], 1 << place, prompt.ids
@@ -103,6 +121,9 @@ def test_what_is_lacked_whole_is_not_copied(of: Without) -> None:
         pytest.param(([0], 1, 1, IDS), TypeError, id="no-tables"),
         pytest.param(([0], [{}.get], 2**64, IDS), OverflowError, id="too-many-workers"),
         pytest.param(([0], [{}.get], -1, IDS), OverflowError, id="no-mask"),
+        pytest.param(([0] * 65, [{}.get], -1, [1]), OverflowError, id="nor-of-many"),
+        pytest.param(([0] * 65, [{}.get], 1, 7), TypeError, id="no-blocks-for-many"),
+        pytest.param(([0] * 65, [{1: 2**65}.get], 2**65, [1]), IndexError, id="nor-a-place"),
         pytest.param(([0], [{}.get], 0b10, IDS), IndexError, id="a-worker-without-a-place"),
         pytest.param(([0], [{}.get], 1, 7), TypeError, id="no-blocks"),
         pytest.param(([0], [{IDS[0]: "w"}.get], 1, IDS), TypeError, id="a-table-of-no-masks"),
@@ -150,3 +171,23 @@ def test_nor_what_is_lacked(args: tuple[object, ...]) -> None:
     compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
     with pytest.raises(TypeError):
         compiled.without(*args)
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        pytest.param(([0], [], 1), TypeError, id="too-few"),
+        pytest.param(((0,), [], 1, 4), TypeError, id="depths-that-cannot-be-entered"),
+        pytest.param(([0], 7, 1, 4), TypeError, id="no-falls"),
+        pytest.param(([0], [(1,)], 1, 4), TypeError, id="half-a-fall"),
+        pytest.param(([0], [1], 1, 4), TypeError, id="no-pair"),
+        pytest.param(([0], [("w", 1)], 1, 4), TypeError, id="no-mask"),
+        pytest.param(([0], [], 0b10, 4), IndexError, id="a-worker-without-a-place"),
+        pytest.param(([0], [(2**90, 1)], 0, 4), OverflowError, id="a-worker-far-beyond"),
+        pytest.param(([0], [(-1, 1)], 0, 4), OverflowError, id="a-mask-of-nobody"),
+    ],
+)
+def test_nor_is_such_entered(args: tuple[object, ...], error: type[Exception]) -> None:
+    compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
+    with pytest.raises(error):
+        compiled.enter_all(*args)
