@@ -9,12 +9,14 @@ from http2_peer import Opened, goodbye, opened
 from radixgate.gateway.upstream import http2_silence
 from radixgate.gateway.upstream.http2_silence import Pings
 from until import until
+from virtual_time import in_virtual_time
 
 
 def asked(one: Opened) -> int:
     return one.peer.count(events.PingReceived)
 
 
+@in_virtual_time
 async def test_who_answers_pings_is_asked_again_and_again() -> None:
     async with opened(pings=Pings(after_s=0.01, within_s=0.1)) as one:
         await until(lambda: asked(one) == 1)
@@ -24,6 +26,7 @@ async def test_who_answers_pings_is_asked_again_and_again() -> None:
         assert one.alive
 
 
+@in_virtual_time
 async def test_who_does_not_answer_a_ping_is_dead() -> None:
     async with opened(pings=Pings(after_s=0.01, within_s=0.02)) as one:
         assert await one.why() == "no answer to a ping within 0.02 s"
@@ -31,6 +34,7 @@ async def test_who_does_not_answer_a_ping_is_dead() -> None:
         assert one.peer.closed
 
 
+@in_virtual_time
 async def test_any_word_shows_that_it_lives() -> None:
     async with opened(pings=Pings(after_s=0.01, within_s=0.02)) as one:
         for _ in range(20):
@@ -41,6 +45,7 @@ async def test_any_word_shows_that_it_lives() -> None:
         assert one.alive
 
 
+@in_virtual_time
 async def test_who_finds_pings_too_many_gets_fewer_from_then_on() -> None:
     pings = Pings()
     async with opened(pings=pings) as one:
@@ -64,6 +69,7 @@ def test_pings_get_no_rarer_than_servers_take_them_and_start_over() -> None:
     assert pings == Pings(after_s=10.0, within_s=5.0)
 
 
+@in_virtual_time
 async def test_who_never_speaks_http2_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2_silence, "FIRST_WORD_S", 0.02)
     async with opened(settled=False) as one:

@@ -1,7 +1,6 @@
 """DE1: the gateway starts with whoever is there, and adopts the others when they can answer."""
 
 import socket
-import time
 from collections import Counter
 
 import pytest
@@ -10,6 +9,7 @@ from radixgate.fleet.fleet import WorkerState
 from scripted_worker import ScriptedWorker, json_answer
 from small_gateway import SmallGateway, chat_body, small_gateway
 from until import until
+from virtual_time import LoopClock, in_virtual_time
 
 
 def free_port() -> int:
@@ -71,16 +71,19 @@ async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_se
             assert (await gateway.chat(model="third")).status == 404
 
 
+@pytest.mark.slow
+@in_virtual_time
 async def test_de1_a_worker_that_never_comes_holds_no_model_open() -> None:
+    clock = LoopClock()
     absent = ScriptedWorker(model="other", port=free_port())
     loading = ScriptedWorker(model="third")
     loading.admin["/v1/models"] = lambda request: json_answer({"error": "loading"}, 503)
     async with (
         ScriptedWorker() as good,
         loading,
-        small_gateway([good], worker_startup_timeout_secs=0.3) as gateway,
+        small_gateway([good], clock=clock, worker_startup_timeout_secs=0.3) as gateway,
     ):
-        began = time.monotonic()
+        began = clock.now()
         for worker in (absent, loading):
             gateway.gateway.workers.add(worker.url)
         late = [gateway.gateway.workers.find(worker.url) for worker in (absent, loading)]
@@ -88,7 +91,7 @@ async def test_de1_a_worker_that_never_comes_holds_no_model_open() -> None:
         await until(lambda: all(member.pulse.lost for member in late))
         assert (await gateway.chat(model="fourth")).status == 503
         await until(lambda: all(member.absent for member in late))
-        assert time.monotonic() - began >= 0.3
+        assert clock.now() - began >= 0.3
         assert (await gateway.chat(model="fourth")).status == 404
         assert [member.state for member in late] == [WorkerState.JOINING] * 2
         async with absent:

@@ -16,6 +16,7 @@ from radixgate.gateway.workers.worker_foreign import ForeignWorker
 from radixgate.gateway.workers.worker_handle import OrderResult
 from radixgate.gateway.workers.worker_http import HttpWorkerClient
 from scripted_worker import Hang, Reset, Script, ScriptedWorker, Sleep, answer, json_answer
+from virtual_time import in_virtual_time
 
 # What is asked of one that is known: whether it is well, and what it is called by now.
 AGAIN = ["/health", "/v1/models"]
@@ -40,6 +41,7 @@ def listing(models: list[dict[str, str]]) -> Script:
     return lambda request: json_answer({"data": models})
 
 
+@in_virtual_time
 async def test_an_openai_server_tells_its_model() -> None:
     async with ScriptedWorker(model="m/name") as worker:
         identity = await foreign(worker).probe()
@@ -49,6 +51,7 @@ async def test_an_openai_server_tells_its_model() -> None:
 
 
 @pytest.mark.parametrize("path", ["/get_server_info", "/server_info"])
+@in_virtual_time
 async def test_an_sglang_server_tells_its_capacity_too(path: str) -> None:
     async with ScriptedWorker() as worker:
         info = {"served_model_name": "served", "max_total_num_tokens": 4096, "instance_id": "i"}
@@ -59,6 +62,7 @@ async def test_an_sglang_server_tells_its_capacity_too(path: str) -> None:
         assert identity.instance_id == "i"
 
 
+@in_virtual_time
 async def test_it_is_asked_who_it_is_once_a_life() -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker)
@@ -74,6 +78,7 @@ async def test_it_is_asked_who_it_is_once_a_life() -> None:
         assert len(worker.admin_requests) > asked + 3
 
 
+@in_virtual_time
 async def test_another_process_at_its_address_is_asked_anew_however_soon_it_was_there() -> None:
     async with ScriptedWorker(model="one") as worker:
         handle = foreign(worker)
@@ -90,12 +95,13 @@ async def test_another_process_at_its_address_is_asked_anew_however_soon_it_was_
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(lambda request: [Hang()], id="silent", marks=pytest.mark.slow),
+        pytest.param(lambda request: [Hang()], id="silent"),
         pytest.param(lambda request: [Reset()], id="reset"),
         pytest.param(lambda request: answer(b"<html>"), id="no-json"),
         pytest.param(lambda request: json_answer({"data": []}), id="empty"),
     ],
 )
+@in_virtual_time
 async def test_a_list_that_cannot_be_had_later_changes_nothing(script: Script) -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker)
@@ -104,6 +110,7 @@ async def test_a_list_that_cannot_be_had_later_changes_nothing(script: Script) -
         assert await handle.probe() == known
 
 
+@in_virtual_time
 async def test_a_list_that_hangs_for_good_asks_no_more_of_a_worker_that_is_well() -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker, timeout_s=0.1)
@@ -115,6 +122,7 @@ async def test_a_list_that_hangs_for_good_asks_no_more_of_a_worker_that_is_well(
             assert [record.path for record in worker.admin_requests[asked:]] == AGAIN
 
 
+@in_virtual_time
 async def test_the_list_has_only_the_time_that_health_has_left() -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker, timeout_s=0.2)
@@ -125,6 +133,7 @@ async def test_the_list_has_only_the_time_that_health_has_left() -> None:
             assert await handle.probe() == known
 
 
+@in_virtual_time
 async def test_a_connection_given_up_for_a_list_excuses_one_new_one_and_no_more() -> None:
     async with ScriptedWorker(model="one") as worker:
         handle = foreign(worker, timeout_s=0.1)
@@ -147,6 +156,7 @@ async def test_a_connection_given_up_for_a_list_excuses_one_new_one_and_no_more(
         pytest.param(lambda request: json_answer({}, 503), id="refused"),
     ],
 )
+@in_virtual_time
 async def test_over_a_new_connection_the_names_stay_where_the_list_cannot_be_had(
     script: Script,
 ) -> None:
@@ -168,6 +178,7 @@ async def test_over_a_new_connection_the_names_stay_where_the_list_cannot_be_had
         pytest.param(lambda request: [Reset()], id="broken-off"),
     ],
 )
+@in_virtual_time
 async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so(script: Script) -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker, timeout_s=0.2)
@@ -183,11 +194,12 @@ async def test_over_a_new_connection_it_stays_who_it_was_until_it_says_so(script
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(lambda request: [Hang()], id="silent", marks=pytest.mark.slow),
+        pytest.param(lambda request: [Hang()], id="silent"),
         pytest.param(lambda request: json_answer({}, 500), id="refused"),
         pytest.param(lambda request: [Reset()], id="broken-off"),
     ],
 )
+@in_virtual_time
 async def test_its_names_are_read_again_though_it_does_not_say_who_it_is(script: Script) -> None:
     async with ScriptedWorker() as worker:
         handle = foreign(worker, timeout_s=0.4)
@@ -206,6 +218,7 @@ async def test_its_names_are_read_again_though_it_does_not_say_who_it_is(script:
         assert await handle.probe() == replace(known, instance_id="another", adapters=("sql",))
 
 
+@in_virtual_time
 async def test_a_server_without_health_is_judged_by_its_models() -> None:
     async with ScriptedWorker() as worker:
         worker.admin["/health"] = lambda request: json_answer({}, 404)
@@ -220,6 +233,7 @@ async def test_a_server_without_health_is_judged_by_its_models() -> None:
         pytest.param("/get_server_info", 503, id="info-loading"),
     ],
 )
+@in_virtual_time
 async def test_a_worker_that_does_not_tell_its_model_is_not_known_yet(
     path: str, status: int
 ) -> None:
@@ -229,6 +243,7 @@ async def test_a_worker_that_does_not_tell_its_model_is_not_known_yet(
             await foreign(worker).probe()
 
 
+@in_virtual_time
 async def test_nobody_there_is_told_from_a_bad_answer() -> None:
     worker = await ScriptedWorker().start()
     handle = foreign(worker)
@@ -238,6 +253,7 @@ async def test_nobody_there_is_told_from_a_bad_answer() -> None:
         await handle.probe()
 
 
+@in_virtual_time
 async def test_a_fault_of_ours_in_an_answer_s_reading_is_an_order_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
