@@ -35,6 +35,21 @@ from radixgate.policies.sticky import Sticky, StickyConfig
             id="lmetric-miss",
         ),
         pytest.param(
+            "lmetric",
+            columns(2, cached=[1_000, 998]),
+            "hit",
+            [1.0, 2.0],
+            id="lmetric-computes-a-last-token",
+        ),
+        pytest.param(
+            "cache_aware",
+            # They have 3 1/3 requests on average: 900 tokens earn a lead of 6.6, 500 one of 3.7.
+            columns(3, cached=[900, 500, 0], requests=[9, 1, 0]),
+            "imbalance",
+            [1_001.0, 500.0, 1_000.0],
+            id="cache-aware-has-a-lead-that-is-too-large-behind-all",
+        ),
+        pytest.param(
             "prefix_hash", columns(2, requests=[2, 1]), "no_prefix", [2.0, 1.0], id="no-prefix"
         ),
     ],
