@@ -20,6 +20,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 # A worker that has stopped reading must not fill this process: past this, attempts fail at once.
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _GIVE_BACK = STREAM_CREDIT // 2
+_SOON_S = 0.005  # until a timer that has run out is heard
 _log = logging.getLogger(__name__)
 
 
@@ -121,7 +122,9 @@ class AttachStream:
         hello = pb.Hello(gateway_id=gateway_id, version=CONTRACT_VERSION, reads_tokens=True)
         self._hello = pb.Command(hello=hello)
         self._worker = worker
+        self._clock = clock
         self._pause = ReconnectPause(clock)
+        self._again_at = clock.now()  # when the next connection is begun, if there is none
         self._next_handle = 1
         self.heard = False  # outputs have come; who asks takes it back
         self._receivers: dict[int, Receiver] = {}
@@ -140,7 +143,7 @@ class AttachStream:
         """
         connection = self._connection
         if connection is None:
-            raise WorkerFailed(f"worker {self._worker} is not attached")
+            raise self._detached(f"worker {self._worker} is not attached")
         size, unsent = sum(len(one.input_ids) for one in submits), connection.line.unsent_bytes
         if unsent + size > MAX_UNSENT_BYTES:
             raise WorkerFailed(f"worker {self._worker} has not taken {unsent} bytes of commands")
@@ -194,10 +197,18 @@ class AttachStream:
             try:
                 error = await connection.line.run()
             finally:
-                failed = WorkerFailed(f"worker {self._worker} broke off: {error}")
+                pause_s = self._pause.end()
+                self._again_at = self._clock.now() + pause_s
+                failed = self._detached(f"worker {self._worker} broke off: {error}")
                 self._break_off(connection, failed)
             _log.debug("stream ended", extra=fields(worker=self._worker, error=error))
-            await asyncio.sleep(self._pause.end())
+            await asyncio.sleep(pause_s)
+
+    def _detached(self, message: str) -> WorkerFailed:
+        """It rests until the next connection is begun: what is sent then waits for that."""
+        error = WorkerFailed(message)
+        error.rest_s = max(0.0, self._again_at - self._clock.now()) + _SOON_S
+        return error
 
     def _forget_credit(self, handle: int) -> None:
         if self._connection is not None:

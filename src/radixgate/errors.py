@@ -153,6 +153,7 @@ class WorkerFailed(GatewayError):
     """A worker broke off: refused, reset, timed out, or answered nonsense; the client may retry."""
 
     retry_after_s = 1.0
+    rest_s = 0.0  # for so long it is known to take nothing: who else is there is asked
 
 
 class WorkerBusy(WorkerFailed):

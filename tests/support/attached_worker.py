@@ -36,7 +36,8 @@ class AttachedWorker:
         self.commands: asyncio.Queue[pb.Command] = asyncio.Queue()
         self._line: InnerLine | None = None
         self.connections = 0
-        self.stream = AttachStream(self._dial, "gateway-1", "worker-1", FakeClock())
+        self.clock = FakeClock()
+        self.stream = AttachStream(self._dial, "gateway-1", "worker-1", self.clock)
 
     async def __aenter__(self) -> "AttachedWorker":
         self._running = asyncio.create_task(self.stream.run())
