@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+__all__ = ["COMPILED", "fewest", "fewest_in_python"]
 
-def fewest(column: Sequence[int], among: Sequence[int]) -> Sequence[int]:
+
+def fewest_in_python(column: Sequence[int], among: Sequence[int], /) -> Sequence[int]:
     """Of these rising indices, of which there is at least one, those where the column is least.
 
-    `among` itself if all are equal there. O(among), 20 ns each where all are.
+    `among` itself if all are equal there. O(among), compiled 10 ns each; 20 in Python where all
+    are equal. Raises ValueError if there are none.
     """
     if len(among) == 1:
         return among
@@ -15,3 +18,10 @@ def fewest(column: Sequence[int], among: Sequence[int]) -> Sequence[int]:
     if here.count(least) == len(here):
         return among
     return [index for index, count in zip(among, here, strict=True) if count == least]
+
+
+try:
+    from radixgate.policies.cheapest_compiled import fewest
+except ImportError:  # it was installed without a compiler
+    fewest = fewest_in_python
+COMPILED = fewest is not fewest_in_python
