@@ -9,6 +9,7 @@ from radixgate.gateway.workers.worker_foreign import ForeignWorker
 from radixgate.gateway.workers.worker_handle import OrderResult
 from raw_client import RawClient, ask, request
 from scripted_worker import (
+    Await,
     Hang,
     ScriptedWorker,
     Sleep,
@@ -185,13 +186,15 @@ async def test_a_worker_leaves_when_its_last_answer_has_ended() -> None:
         ScriptedWorker() as other,
         small_gateway([worker, other]) as gateway,
     ):
-        slow = [*sse_head(), *events("a", "b", "c", gap_s=0.05), *sse_end()]
+        word = asyncio.Event()
+        slow = [*sse_head(), *events("a", "b"), Await(word), *events("c"), *sse_end()]
         worker.script = lambda request: slow
         running = asyncio.create_task(gateway.chat_first_at(worker, stream=True))
         await until(lambda: gateway.in_flight() == 1 and len(worker.requests) == 1)
         reply = await gateway.delete(f"/workers/127.0.0.1:{worker.port}")
         assert (reply.status, reply.json["state"]) == (200, "draining")
         assert gateway.state_of(worker) is WorkerState.DRAINING
+        word.set()
         assert len((await running).events) == 5
         await gateway.ready(1)
         await until(lambda: len(gateway.gateway.workers.members()) == 1)

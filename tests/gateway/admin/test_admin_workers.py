@@ -10,7 +10,7 @@ from radixgate.fleet.fleet import WorkerState
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import RawClient, request
-from scripted_worker import Hang, ScriptedWorker, events, json_answer, sse_end, sse_head
+from scripted_worker import Await, Hang, ScriptedWorker, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
 from until import until
 
@@ -21,8 +21,8 @@ async def test_a_paused_worker_ends_what_runs_and_is_given_nothing() -> None:
         ScriptedWorker() as other,
         small_gateway([worker, other]) as gateway,
     ):
-        texts = [str(at) for at in range(5)]
-        worker.script = lambda request: [*sse_head(), *events(*texts, gap_s=0.02), *sse_end()]
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), Await(word), *events("a", "b"), *sse_end()]
         running = asyncio.create_task(gateway.chat_first_at(worker, stream=True))
         await until(lambda: len(worker.requests) == 1)
         name = f"/workers/127.0.0.1:{worker.port}"
@@ -32,7 +32,8 @@ async def test_a_paused_worker_ends_what_runs_and_is_given_nothing() -> None:
             "paused",
             {"zone": "a"},
         )
-        assert len((await running).events) == 7
+        word.set()
+        assert len((await running).events) == 4
         for _ in range(4):
             assert (await gateway.chat()).status == 200
         assert len(worker.requests) == 1
@@ -57,8 +58,8 @@ async def test_a_paused_worker_that_was_away_is_still_paused() -> None:
 
 async def test_a_worker_that_is_added_again_while_it_drains_stays_and_ends_what_runs() -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
-        texts = [str(at) for at in range(8)]
-        worker.script = lambda request: [*sse_head(), *events(*texts, gap_s=0.02), *sse_end()]
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), Await(word), *events("a", "b"), *sse_end()]
         running = asyncio.create_task(gateway.chat(stream=True))
         await until(lambda: len(worker.requests) == 1)
         name = f"/workers/127.0.0.1:{worker.port}"
@@ -68,8 +69,9 @@ async def test_a_worker_that_is_added_again_while_it_drains_stays_and_ends_what_
         assert (back.status, back.json["state"], back.json["in_flight"]) == (200, "ready", 1)
         assert (await gateway.delete(name)).json["state"] == "draining"
         assert (await gateway.post("/workers", {"url": worker.url})).json["state"] == "ready"
+        word.set()
         assert (await gateway.chat()).status == 200
-        assert len((await running).events) == 10
+        assert len((await running).events) == 4
         assert gateway.state_of(worker) is WorkerState.READY
 
 

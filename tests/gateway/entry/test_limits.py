@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from radixgate.gateway.settings.access_config import AccessConfig
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from raw_client import Answer, RawClient, ask, request
-from scripted_worker import Hang, Reset, ScriptedWorker, Step, events, sse_end, sse_head
+from scripted_worker import Await, Hang, Reset, ScriptedWorker, Step, events, sse_end, sse_head
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
 from until import PATIENCE_S, until
+from virtual_time import LoopClock, in_virtual_time
 
 
 def at_most(most: int, **more: float) -> GatewayRules:
@@ -47,8 +49,12 @@ async def test_no_more_run_than_may_and_every_one_is_answered() -> None:
 async def test_beyond_the_queue_it_is_429_with_the_time_to_retry() -> None:
     rules = at_most(1, queue_size=2)
     async with ScriptedWorker() as worker, small_gateway([worker], rules=rules) as gateway:
-        worker.script = lambda request: [*sse_head(), *events(*"ab", gap_s=0.05), *sse_end()]
-        replies = await chats(gateway, 8)
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), *events("a"), Await(word), *sse_end()]
+        asking = [asyncio.create_task(gateway.chat(stream=True)) for _ in range(8)]
+        await until(lambda: sum(one.done() for one in asking) == 5)
+        word.set()
+        replies = await asyncio.gather(*asking)
         statuses = sorted(reply.status for reply in replies)
         assert statuses == [200] * 3 + [429] * 5
         refused = next(reply for reply in replies if reply.status == 429)
@@ -58,9 +64,13 @@ async def test_beyond_the_queue_it_is_429_with_the_time_to_retry() -> None:
         assert len(worker.requests) == 3
 
 
+@in_virtual_time
 async def test_who_waits_too_long_hears_503_and_who_leaves_frees_the_line() -> None:
-    rules = at_most(1, queue_size=1, queue_timeout_secs=0.2)
-    async with ScriptedWorker() as worker, small_gateway([worker], rules=rules) as gateway:
+    rules, clock = at_most(1, queue_size=1, queue_timeout_secs=0.2), LoopClock()
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=rules, clock=clock) as gateway,
+    ):
         worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
         metrics = gateway.gateway.metrics
         async with RawClient(gateway.port) as first:
@@ -93,12 +103,19 @@ async def test_bad_requests_and_errors_give_their_place_back() -> None:
 
 async def test_the_more_urgent_overtake_those_that_wait() -> None:
     async with ScriptedWorker() as worker, small_gateway([worker], rules=at_most(1)) as gateway:
-        worker.script = lambda request: [*sse_head(), *events("a", gap_s=0.05), *sse_end()]
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), Await(word), *events("a"), *sse_end()]
         tasks = []
+
+        def all_there(waiting: int) -> bool:
+            there = len(worker.requests), gateway.gateway.metrics.read_waiting()
+            return there == (1, waiting)
+
         for number, priority in enumerate((0, 0, 7)):
             body = chat_body(stream=True, priority=priority, number=number)
             tasks.append(asyncio.create_task(gateway.post(CHAT, body)))
-            await asyncio.sleep(0.01)
+            await until(partial(all_there, number))
+        word.set()
         await asyncio.gather(*tasks)
         assert [one.json["number"] for one in worker.requests] == [0, 2, 1]
 

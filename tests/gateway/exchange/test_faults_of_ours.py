@@ -34,6 +34,7 @@ from scripted_worker import (
 )
 from small_gateway import CHAT, chat_body, small_gateway
 from until import PATIENCE_S, until
+from virtual_time import LoopClock, in_virtual_time
 
 CHECKED = "a check went wrong"
 
@@ -140,12 +141,15 @@ async def test_a_failure_whose_working_off_fails_is_told(
         await check_nothing_is_kept(gateway, worker, faults, messages(caplog))
 
 
+@in_virtual_time
 async def test_a_silence_whose_working_off_fails_is_told(
     faults: Faults, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with (
         ScriptedWorker() as worker,
-        small_gateway([worker], rules=one_at_a_time(), request_timeout_secs=0.05) as gateway,
+        small_gateway(
+            [worker], rules=one_at_a_time(), clock=LoopClock(), request_timeout_secs=0.05
+        ) as gateway,
     ):
         worker.script = lambda request: [Hang()]
         faults.strike(HttpAttempt, "cancel")

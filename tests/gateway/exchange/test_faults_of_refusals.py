@@ -16,6 +16,7 @@ from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
 from until import PATIENCE_S, until
+from virtual_time import LoopClock, in_virtual_time
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
         pytest.param(Forwarder, "turned_away", id="it-cannot-be-counted"),
     ],
 )
+@in_virtual_time
 async def test_who_waits_and_cannot_be_answered_is_cut_off(
     faults: Faults, by_order: bool, owner: type, name: str
 ) -> None:
@@ -40,7 +42,7 @@ async def test_who_waits_and_cannot_be_answered_is_cut_off(
     )
     async with (
         ScriptedWorker() as worker,
-        small_gateway([worker], rules=GatewayRules(limits=limits)) as gateway,
+        small_gateway([worker], rules=GatewayRules(limits=limits), clock=LoopClock()) as gateway,
     ):
         worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
         path = gateway.gateway.headquarters.path

@@ -23,7 +23,7 @@ from radixgate.analysis.experiments.records import (
     ShadowDecision,
 )
 from raw_client import RawClient, request
-from scripted_worker import Hang, ScriptedWorker, events, good_answer, sse_end, sse_head
+from scripted_worker import Await, Hang, ScriptedWorker, events, good_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
 from until import PATIENCE_S, until
 
@@ -69,12 +69,14 @@ async def test_an_answer_that_ends_after_the_stop_is_recorded_too(tmp_path: Path
         ScriptedWorker() as worker,
         small_gateway([worker], rules=rules(tmp_path)) as gateway,
     ):
-        worker.script = lambda request: [*sse_head(), *events("a", gap_s=0.1), *sse_end((5, 2))]
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), Await(word), *events("a"), *sse_end((5, 2))]
         await declared(gateway, **LONG)
         running = asyncio.create_task(gateway.chat(stream=True))
         await until(lambda: len(worker.requests) == 1)
         row = (await gateway.post("/experiments/short/stop", {})).json
         assert (row["state"], row["in_flight"]) == ("closing", 1)
+        word.set()
         assert (await running).status == 200
         found = recorded(await over(gateway, "short"))
     (line,) = [one for one in found if isinstance(one, RequestLine)]

@@ -20,7 +20,7 @@ from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.policies.registry import PolicyConfigs
 from radixgate.policies.sticky import StickyConfig
 from raw_client import RawClient, request
-from scripted_worker import ScriptedWorker, Sleep, events, json_answer, sse_end, sse_head
+from scripted_worker import Await, ScriptedWorker, Sleep, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, QUICK, SmallGateway, chat_body, small_gateway
 from until import until
 
@@ -81,7 +81,8 @@ async def test_another_policy_and_limit_hold_for_the_next_request() -> None:
             rules=GatewayRules(limits=LimitsConfig(max_concurrent_requests=1, queue_size=0)),
         )
         readable(gateway, first, lambda: now)
-        worker.script = lambda request: [*sse_head(), *events(*"abcd", gap_s=0.1), *sse_end()]
+        word = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), Await(word), *events(*"abcd"), *sse_end()]
         async with RawClient(gateway.port) as running:
             running.send(request(CHAT, chat_body(stream=True)))
             await until(lambda: len(worker.requests) == 1)
@@ -94,11 +95,14 @@ async def test_another_policy_and_limit_hold_for_the_next_request() -> None:
                 ],
                 "needs_restart": [],
             }
+            word.set()
             assert len((await running.answer()).events) == 6
         assert gateway.in_flight() == 0
-        first_of_two, second = await asyncio.gather(
-            gateway.chat("a", stream=True), gateway.chat("b", stream=True)
-        )
+        word.clear()
+        asking = [asyncio.create_task(gateway.chat(text, stream=True)) for text in "ab"]
+        await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        word.set()
+        first_of_two, second = await asyncio.gather(*asking)
         assert sorted((first_of_two.status, second.status)) == [200, 429]
         ended = first_of_two if first_of_two.status == 200 else second
         assert ended.header("x-radixgate-policy") == "least_load"
