@@ -193,8 +193,7 @@ static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t g
         return NULL;
     }
     Py_ssize_t start = PyLong_AsSsize_t(args[3]);
-    if (start == -1 && PyErr_Occurred()) return NULL;
-    return found_along(args[0], NULL, args[1], args[2], start);
+    return PyErr_Occurred() ? NULL : found_along(args[0], NULL, args[1], args[2], start);
 }
 
 static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t given) {
@@ -249,10 +248,35 @@ static PyObject *without(PyObject *module, PyObject *const *args, Py_ssize_t giv
     return lacking;
 }
 
+static PyObject *in_tokens(PyObject *module, PyObject *const *args, Py_ssize_t given) {
+    (void)module;
+    Py_ssize_t block = given == 3 ? PyLong_AsSsize_t(args[1]) : -1;
+    Py_ssize_t most = block < 0 ? -1 : PyLong_AsSsize_t(args[2]);
+    if (most < 0) {
+        PyErr_SetString(PyExc_TypeError, "in_tokens(depths, block_tokens, most)");
+        return NULL;
+    }
+    PyObject *depths = PySequence_Tuple(args[0]), *before = NULL, *worth = NULL;
+    PyObject *tokens = depths ? PyList_New(PyTuple_Size(depths)) : NULL;
+    for (Py_ssize_t at = 0; tokens && at < PyTuple_Size(depths); at++) {
+        PyObject *depth = PyTuple_GetItem(depths, at);
+        if (depth != before) { /* many end where the one before them does */
+            Py_ssize_t held = PyLong_AsSsize_t(depth), counted = held < most ? held : most;
+            worth = PyErr_Occurred() ? NULL : PyLong_FromSsize_t(counted * block);
+        } else
+            Py_INCREF(worth);
+        before = depth;
+        if (!worth || PyList_SetItem(tokens, at, worth)) Py_CLEAR(tokens);
+    }
+    Py_XDECREF(depths);
+    return tokens;
+}
+
 static PyMethodDef functions[] = {
     {"fill", (PyCFunction)(void (*)(void))fill, METH_FASTCALL, NULL},
     {"enter_all", (PyCFunction)(void (*)(void))enter_all, METH_FASTCALL, NULL},
     {"fall_offs", (PyCFunction)(void (*)(void))fall_offs, METH_FASTCALL, NULL},
+    {"in_tokens", (PyCFunction)(void (*)(void))in_tokens, METH_FASTCALL, NULL},
     {"without", (PyCFunction)(void (*)(void))without, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

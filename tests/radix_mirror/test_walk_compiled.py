@@ -17,11 +17,14 @@ from radixgate.radix_mirror.walk import (
     falls_in_python,
     fill,
     fill_in_python,
+    in_tokens,
+    in_tokens_in_python,
     without,
     without_in_python,
 )
 
 IDS = [2**64 - 1, 2, 3, 4]
+InTokens = Callable[[Sequence[int], int, int], Sequence[int]]
 Without = Callable[[Lookup, int, Sequence[int]], Sequence[int]]
 
 
@@ -104,6 +107,17 @@ def test_compiled_a_worker_lacks_the_same(prompt: Prompt, place: int) -> None:
     found = without(*case)
     assert found == without_in_python(*case)
     assert found == [block for block in prompt.ids if not prompt.lookups[0](block, 0) >> place & 1]
+
+
+@given(depths=st.lists(st.integers(0, 600)), block=st.integers(1, 2**20), most=st.integers(0, 600))
+def test_compiled_depths_are_worth_the_same(depths: list[int], block: int, most: int) -> None:
+    depths += depths[-1:]  # the same object twice
+    assert list(in_tokens(depths, block, most)) == in_tokens_in_python(depths, block, most)
+
+
+@pytest.mark.parametrize("of", [in_tokens, in_tokens_in_python])
+def test_a_prompts_last_token_is_never_worth_anything(of: InTokens) -> None:
+    assert list(of((3, 0, 2, 3), 16, 2)) == [32, 0, 32, 32]
 
 
 @pytest.mark.parametrize("of", [without, without_in_python])
@@ -191,3 +205,19 @@ def test_nor_is_such_entered(args: tuple[object, ...], error: type[Exception]) -
     compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
     with pytest.raises(error):
         compiled.enter_all(*args)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(([1], 64), id="too-few"),
+        pytest.param((1, 64, 3), id="no-depths"),
+        pytest.param(([1], "w", 3), id="no-block"),
+        pytest.param(([1], 64, -3), id="fewer-than-none"),
+        pytest.param(([1, "w"], 64, 3), id="no-depth"),
+    ],
+)
+def test_nor_is_such_worth_anything(args: tuple[object, ...]) -> None:
+    compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
+    with pytest.raises(TypeError):
+        compiled.in_tokens(*args)
