@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from own_faults import Faults
-from radixgate.gateway.exchange.client_answer import ClientAnswer
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.settings.access_config import AccessConfig
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.observe_config import ObserveConfig
@@ -138,7 +138,7 @@ async def test_a_stream_that_a_fault_of_ours_broke_is_told_as_it_is_counted(
     kept = Kept()
     async with ScriptedWorker() as worker, told_gateway([worker], tellers=[kept]) as small:
         worker.script = lambda request: [*sse_head(), *events("a", "b", gap_s=0.005), *sse_end()]
-        Faults(monkeypatch).strike(ClientAnswer, "add", call=2)
+        Faults(monkeypatch).strike(ChunkLane, "send")
         await small.post(CHAT, chat_body(stream=True))
         assert [(one.status, one.outcome.value) for one in kept.stories] == [
             (200, "upstream_error")
