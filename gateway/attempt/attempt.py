@@ -58,7 +58,7 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
     cached: int | None = None
     completion: int | None = None
     response_id: str | None = None  # of /v1/responses: by it the client can go on
-    failed: bool = False  # a stream that it ended with an error of its own
+    error_status: int = 0  # of the error event that ended a stream, 400 to 599; 0: none did
 
     @property
     def untold(self) -> bool:

@@ -11,6 +11,11 @@ RETRIABLE_STATUSES = frozenset((408, 429, 500, 502, 503, 504))
 JITTER = 0.2
 
 
+def is_busy(status: int) -> bool:
+    """Of an error: the request was refused only for now, or as wrong: no sign of a fault."""
+    return status < 500 or status == 503
+
+
 @dataclass(frozen=True, slots=True)
 class RetryRule:
     """At most `max_retries` further attempts, each after twice the wait of the one before."""

@@ -15,6 +15,7 @@ from radixgate.gateway.asking.question import Question
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.attempt.attempt import AnswerCounts, FrontRequest, WholeHead
+from radixgate.gateway.choice.retries import RETRIABLE_STATUSES, is_busy
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.core import Core
@@ -106,15 +107,17 @@ class Attempts(FaultNet):
         held, lease = self._answer.held, self._lease
         assert held is not None
         assert lease is not None
-        if held.ok:
+        # A stream may have ended with an error event, which counts as an answer of its status.
+        status = (0 if counts is None else counts.error_status) or held.status
+        if 200 <= status < 300:
             self._end_attempt(_OK, counts)
-        elif held.status < 500 and not held.retriable:
-            self._end_attempt(Outcome.REFUSED)
+        elif status < 500 and status not in RETRIABLE_STATUSES:
+            self._end_attempt(Outcome.REFUSED, counts)
         else:
             # It answered, with an error of its own: that alone does not make it suspect.
             if held.retry_after_s:
                 self._core.choice.rest(lease.worker.id, held.retry_after_s)
-            self._end_attempt(_FAILED, busy=held.busy)
+            self._end_attempt(_FAILED, counts, busy=is_busy(status))
             if held.retriable and self._try_again():
                 return
         self._over(counts)

@@ -121,8 +121,8 @@ class ClientAnswer:
         assert held is not None
         if counts is not None:
             self._core.metrics.answered(counts)
-        failed = counts is not None and counts.failed
-        self._count(FinalOutcome.UPSTREAM_ERROR if failed else _outcome_of(held.status))
+        told = 0 if counts is None else counts.error_status
+        self._count(_outcome_of(told or held.status))
         if self.sent:
             self._client.on_end(counts)
         else:

@@ -28,11 +28,6 @@ class HeldAnswer:
         return self.status in RETRIABLE_STATUSES
 
     @property
-    def busy(self) -> bool:
-        """It was refused only for now, or as wrong: no sign of a fault."""
-        return self.status < 500 or self.status == 503
-
-    @property
     def retry_after_s(self) -> float:
         """How long the worker asks for; 0 if it does not, or gives a date."""
         asked = find(self.headers, b"retry-after")

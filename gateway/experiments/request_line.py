@@ -15,8 +15,7 @@ def result_of(request: WatchedRequest) -> Result | None:
     if request.lease is None:
         return "rejected" if request.ask is not None and request.status >= 500 else None
     if request.outcome is Outcome.OK:
-        # The worker did answer, and the end of its stream was an error of its own.
-        return "failed" if request.counts is not None and request.counts.failed else "ok"
+        return "ok"
     return None if request.outcome is Outcome.REFUSED and request.status < 500 else "failed"
 
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
+from radixgate.gateway.workers.error_events import status_of
 
 UNKNOWN = AnswerCounts()
 
@@ -37,6 +38,7 @@ class _Response(msgspec.Struct):
 
     id: object = None
     usage: _Usage | None = None
+    error: object = None
 
     def counts(self) -> AnswerCounts | None:
         counts = None if self.usage is None else self.usage.counts()
@@ -86,6 +88,7 @@ class Event(_Answer):
     choices: list[_Choice] | None = None
     error: object = None
     type: object = None  # of the events of /v1/responses
+    code: object = None  # of their errors
     response: _Response | None = None
 
     def counts(self) -> AnswerCounts | None:
@@ -96,9 +99,13 @@ class Event(_Answer):
         return super().counts()
 
     @property
-    def fails(self) -> bool:
-        """It is an error of the worker's own."""
-        return self.error is not None or self.type in _FAILED_EVENTS
+    def error_status(self) -> int:
+        """Of the error that it is, 400 to 599; 0: it is none."""
+        if self.error is not None:
+            return status_of(self.error)
+        if self.type not in _FAILED_EVENTS:
+            return 0
+        return status_of({"code": self.code} if self.response is None else self.response.error)
 
     @property
     def finishes(self) -> bool:

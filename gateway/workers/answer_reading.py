@@ -102,7 +102,7 @@ class StreamedAnswer:
             return True
         answers = self._answers()
         for answer in answers:
-            if answer.fails:
+            if answer.error_status:
                 return False
         # The last but one, as a rule: what brings the usage stands behind it.
         return any(answer.finishes for answer in reversed(answers))
@@ -143,9 +143,8 @@ class StreamedAnswer:
         answers = self._answers()
         told = (counts for one in reversed(answers) if (counts := one.counts()) is not None)
         counts = next(told, UNKNOWN)
-        if any(answer.fails for answer in answers):
-            return structs.replace(counts, failed=True)
-        return counts
+        status = next((one.error_status for one in answers if one.error_status), 0)
+        return structs.replace(counts, error_status=status) if status else counts
 
     def _answers(self) -> list[Event]:
         if self._read is None:

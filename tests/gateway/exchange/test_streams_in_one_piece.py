@@ -11,7 +11,7 @@ from scripted_worker import Raw, ScriptedWorker, Step, chunk, delta, events, sse
 from small_gateway import CHAT, chat_body, small_gateway
 
 FINISH, DONE = delta("", "stop"), b"data: [DONE]\n\n"
-ERROR = b'data: {"error":{"message":"no"}}\n\n'
+ERROR = b'data: {"error":{"message":"no","code":500}}\n\n'
 STREAM = delta("hel") + delta("lo") + FINISH + DONE
 
 

@@ -81,8 +81,8 @@ class World:
         request.streams, request.status = True, 200
         request.first_token_at = request.dispatched_at + ttft_s
         request.ended_at = request.last_piece_at = self.clock.now()
-        request.outcome = Outcome.OK
-        request.counts = AnswerCounts(5, 2, 3, failed=in_an_error)
+        request.outcome = Outcome.FAILED if in_an_error else Outcome.OK
+        request.counts = AnswerCounts(5, 2, 3, error_status=500 if in_an_error else 0)
         self.acting.ended(request)
 
     def lines(self) -> list[RequestLine]:
