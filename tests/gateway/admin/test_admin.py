@@ -73,6 +73,7 @@ async def test_a_body_that_is_not_encoded_as_it_says_is_the_client_s_fault(
     assert not caplog.records
 
 
+@pytest.mark.slow
 async def test_an_order_whose_body_does_not_come_is_refused() -> None:
     async with small_gateway() as gateway, RawClient(gateway.port) as client:
         gateway.gateway.headquarters.admin.body_within_s = 0.02

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from functools import partial
 
 import pytest
 
@@ -39,9 +40,9 @@ async def test_a_client_that_leaves_cancels_its_request() -> None:
                 if linger:  # a reset instead of a clean end
                     raw = client.writer.get_extra_info("socket")
                     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            await asyncio.sleep(0.02)
+            await until(partial(bool, asked.steered))
             assert asked.steered == ["cancel"]
-        assert not gateway.front.connections
+        await until(lambda: not gateway.front.connections)
 
 
 async def test_an_answer_of_the_turn_in_which_the_client_ends_its_side_still_goes_out() -> None:
@@ -85,7 +86,7 @@ async def test_who_is_late_is_told_so_or_closed() -> None:
         async with RawClient(gateway.port) as silent, RawClient(gateway.port) as slow:
             await silent.ask(request("/generate", b"x"))
             slow.send(b"POST /generate HTTP/1.1\r\n")
-            await asyncio.sleep(0.01)
+            await until(gateway.front.busy)
             gateway.clock.advance(16)
             gateway.front.deadlines.sweep()
             assert (await slow.answer()).status == 408
@@ -95,7 +96,7 @@ async def test_who_is_late_is_told_so_or_closed() -> None:
             assert await silent.ended()
         async with RawClient(gateway.port) as stuck:
             stuck.send(request("/generate", b"x" * 100)[:-1])
-            await asyncio.sleep(0.01)
+            await until(gateway.front.busy)
             gateway.clock.advance(31)
             gateway.front.deadlines.sweep()
             assert (await stuck.answer()).status == 408
@@ -125,6 +126,7 @@ async def test_a_client_that_is_still_sending_sees_the_last_answer(field: str) -
 async def test_a_body_that_drips_is_refused_in_time() -> None:
     async with served() as gateway, RawClient(gateway.port) as client:
         client.send(request("/generate", b"x" * 100)[:-100])
+        await until(gateway.front.busy)
         for _ in range(4):
             await asyncio.sleep(0.005)
             gateway.clock.advance(9)

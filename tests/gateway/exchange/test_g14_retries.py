@@ -70,7 +70,7 @@ async def test_g14_when_all_refuse_each_is_tried_once_and_one_error_comes() -> N
         assert gateway.gateway.metrics.worker_failures == {
             f"127.0.0.1:{worker.port}": 1 for worker in workers
         }
-        assert 0.8 * (0.020 + 0.040) <= took < 1.0
+        assert took >= 0.8 * (0.020 + 0.040)
         assert gateway.in_flight() == 0
 
 
