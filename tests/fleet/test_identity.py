@@ -58,6 +58,7 @@ def test_a_byte_prompt_without_blocks_is_cold() -> None:
     ("key", "cached", "depth"),
     [
         pytest.param(TOKENS, 47, 2, id="whole-pages"),
+        pytest.param(TOKENS, 48, 3, id="whole-pages-and-no-more"),
         pytest.param(TOKENS, 10_000, 6, id="no-more-than-there-are"),
         pytest.param(BYTES, 50, 3, id="by-share"),
         pytest.param(BYTES, 40, 2, id="whole-blocks-by-share"),

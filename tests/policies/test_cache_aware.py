@@ -108,6 +108,11 @@ def test_knobs_out_of_range_are_errors(knobs: dict[str, float]) -> None:
         CacheAwareConfig(**knobs)  # type: ignore[arg-type]
 
 
+def test_no_lead_at_all_can_be_allowed() -> None:
+    strict = CacheAwareConfig(balance_abs_threshold=0, balance_rel_threshold=0.0)
+    assert (strict.balance_abs_threshold, strict.balance_rel_threshold) == (0, 0.0)
+
+
 SESSION = RouteRequest(prompt_tokens=1_000, session="s")
 
 
