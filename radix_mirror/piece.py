@@ -67,8 +67,12 @@ class Piece:
 
     def look(self, tables: Tables, workers: int, walk: int) -> None:
         """Find anew what these workers hold of it. O(blocks until they fell)."""
+        found = tables.fall_offs(workers, self.ids, self.start)
+        if self._is_as_known(workers, found):
+            self.stale &= ~workers
+            return
         self._forget(workers)
-        self.learn(workers, tables.fall_offs(workers, self.ids, self.start))
+        self.learn(workers, found)
         self.looked_at = walk
         self.looks.append((walk, workers))
         if len(self.looks) > _MOST_LOOKS:
@@ -97,6 +101,17 @@ class Piece:
                 self.crowds.append((mask, depth))
             else:
                 enter(self.falls, mask, depth)
+
+    def _is_as_known(self, workers: int, found: FallOffs) -> bool:
+        """Whether this is one worker, and was found where it was before: what it was sent it has
+        not computed, for one. Then nobody who looked since has to look again."""
+        is_one = not workers & (workers - 1)
+        if not is_one or self.leaning & workers != found.leaning:
+            return False
+        if found.left:
+            return self.through & workers != 0
+        _, depth = found.falls[0]
+        return self.falls.get(workers.bit_length() - 1) == depth
 
     def _enter_fallen(self, depths: Depths, fell: int) -> None:
         """The depths of these workers, none of which holds all of the piece."""
