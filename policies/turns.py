@@ -3,7 +3,8 @@
 import copy
 import random
 from collections.abc import Sequence
-from itertools import repeat, starmap
+from itertools import compress, repeat, starmap
+from operator import not_
 
 # Ids of workers that left stay until there are so many; then the half that waited longest goes.
 _MAX_IDS = 65_536
@@ -39,10 +40,13 @@ class Turns:
         if longest:
             return among[turns.index(longest)]
         # Drawn anew each time: two gateways that start together do not take the same order.
-        # In one call, a third of a loop: at first a fleet of 256 draws so many each time.
+        # In calls, not in a loop: at first a fleet of 256 draws so many each time.
         lots = list(starmap(self._rng.random, repeat((), len(turns))))
-        new = [place for place, turn in enumerate(turns) if not turn]
-        return among[max(new, key=lots.__getitem__)]
+        highest = max(compress(lots, map(not_, turns)))
+        place = lots.index(highest)
+        while turns[place]:  # another's lot is as high
+            place = lots.index(highest, place + 1)
+        return among[place]
 
     def took(self, ids: Sequence[str], index: int) -> None:
         """The worker at this index had its turn now."""

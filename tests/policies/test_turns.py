@@ -38,6 +38,19 @@ def test_a_turn_in_a_smaller_round_counts_in_the_larger() -> None:
     assert IDS[made.next(IDS, [0, 1, 2])] == "a"
 
 
+class Level(random.Random):
+    """Draws nothing but equal lots."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+def test_of_equal_lots_that_of_who_has_had_a_turn_does_not_count() -> None:
+    made = Turns(Level())
+    assert rotation(made, [0, 1, 2], 7) == [*"abcabca"]
+    assert rotation(Turns(Level()), [1, 2], 2) == ["b", "c"]
+
+
 def test_what_it_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_MAX_IDS", 4)
     made = Turns(random.Random(1))
