@@ -101,7 +101,7 @@ def read_large_object(body: bytes) -> dict[str, object]:
 
 
 def priority_of(body: bytes) -> int:
-    """What a body asks for; of a large one if that stands near its begin or its end."""
+    """What a body asks for; of a large one if that is found without reading all of it."""
     if len(body) >= LARGE_BODY_BYTES:
         return nearest_priority(outer_integer(body, b"priority"))
     try:

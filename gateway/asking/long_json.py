@@ -27,6 +27,13 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(rb"\s*+:\s*+(-?[0-9]{1,18})(?:\.0+)?\s*+[,}]")
 # An outer field is looked for so far from either end of an object.
 _NEAR_BYTES = 16_384
+# And by a walk, whose costs are in microseconds, about.
+_MOST_WALK = 2_000
+_QUOTES_COST = 64  # of 4 KB of a text that has quotes
+_MOST_BACKSLASHES = 64  # in a row
+_MARK, _MARKS = re.compile(rb'["\[\]{}]'), (b'"', b"[", b"]", b"{", b"}")
+_LEAP_BYTES = 256  # numbers that go on for longer are leapt over
+_NUMBER_BYTES, _TEXT_BYTES = 1_000, 4_000  # that one step of the walk takes
 _decode = msgspec.json.decode
 
 
@@ -90,7 +97,7 @@ def first_items(written: bytes, most: int) -> bytes | None:
 
 def outer_integer(written: bytes, name: bytes) -> int | None:
     """The value of a field of the object itself, if that is an integer and stands near its begin or
-    its end; at most 2 ms."""
+    its end, or between long fields that are quickly passed over; at most 4 ms."""
     key = b'"%b"' % name
     tail = written[-_NEAR_BYTES:]
     at = tail.find(key)
@@ -105,8 +112,65 @@ def outer_integer(written: bytes, name: bytes) -> int | None:
     head = written[:_NEAR_BYTES]
     if key in head:
         _, _, seen = _depths(head, 0, key)
-        return next((value for here, value in reversed(seen) if here == 1), None)
-    return None
+        near = next((value for here, value in reversed(seen) if here == 1), None)
+        if near is not None:
+            return near
+    return _walked_to(written, key)
+
+
+def _walked_to(written: bytes, key: bytes) -> int | None:
+    """The last such value of the object itself that is come to within the cost of a walk. Text and
+    numbers are leapt over; a text of many quotes costs most."""
+    cost = at = depth = 0
+    found = None
+    while cost < _MOST_WALK:
+        step = _MARK.search(written, at, at + _LEAP_BYTES)
+        left = at + (_MOST_WALK - cost) * _NUMBER_BYTES
+        mark = step.start() if step else _next_mark(written, at + _LEAP_BYTES, left)
+        if mark < 0:
+            break
+        cost += 1 + (mark - at) // _NUMBER_BYTES
+        at, one = mark + 1, written[mark : mark + 1]
+        if one == b'"':
+            at = _near_string_end(written, at, _MOST_WALK - cost) + 1
+            if not at:
+                break
+            cost += (at - mark) // _TEXT_BYTES
+            if written[mark:at] == key and depth == 1:
+                number = _NUMBER.match(written, at)
+                found = int(number[1]) if number else None
+        else:
+            depth += 1 if one in b"[{" else -1
+    return found
+
+
+def _near_string_end(text: bytes, at: int, cost: int) -> int:
+    """As `string_end`; -1: it takes more than `cost`."""
+    upto = at + cost * _TEXT_BYTES
+    for _ in range(1 + cost // _QUOTES_COST):
+        quote = text.find(b'"', at, upto)
+        before = text[max(at, quote - _MOST_BACKSLASHES) : max(at, quote)]
+        backslashes = len(before) - len(before.rstrip(b"\\"))
+        if quote < 0 or backslashes == _MOST_BACKSLASHES:
+            return -1
+        if backslashes % 2 == 0:
+            return quote
+        run = _IN_STRING.match(text, quote + 1, quote + 1 + _IN_STRING_BYTES)
+        at = run.end() if run else quote + 1
+    return -1
+
+
+def _next_mark(written: bytes, at: int, upto: int) -> int:
+    """Where the next quote or bracket is; -1: not before `upto`, or a slice behind that."""
+    while at < min(upto, len(written)):
+        end = at + _SLICE_BYTES
+        for one in _MARKS:
+            if (mark := written.find(one, at, end)) >= 0:
+                end = mark
+        if end < at + _SLICE_BYTES:
+            return end
+        at = end
+    return -1
 
 
 def _depths(text: bytes, at: int, key: bytes) -> tuple[int, bool, list[tuple[int, int]]]:

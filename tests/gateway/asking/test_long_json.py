@@ -64,8 +64,14 @@ def test_an_outer_integer_is_found_at_either_end(values: dict[str, object]) -> N
     wanted = whole_number(values.get("priority"))
     for written in (msgspec.json.encode(values), json.dumps(values, indent=1).encode()):
         assert outer_integer(written, b"priority") == wanted
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(long_json, "_NEAR_BYTES", 1)
+            assert outer_integer(written, b"priority") == wanted, "by the walk"
 
 
+PLAIN = 'a "priority": 8, b' * 4 + "long" * 400_000
+IDS = [7, 70, 700] * 80_000
+CHAT = {"role": "user", "content": PLAIN, "priority": 9}
 LONG = 'a \\" \'priority": 8,' * 200_000
 
 
@@ -79,7 +85,11 @@ LONG = 'a \\" \'priority": 8,' * 200_000
         pytest.param({"text": LONG, "priority": 4.5}, 0, id="a-fraction"),
         pytest.param({"text": LONG, "tools": [{"priority": 5}]}, 0, id="deeper"),
         pytest.param({"text": LONG, "priority": "5"}, 0, id="text"),
-        pytest.param({"text": LONG, "priority": 5, "more": LONG}, 0, id="far-from-both-ends"),
+        pytest.param({"text": PLAIN, "priority": 5, "more": PLAIN}, 5, id="between-texts"),
+        pytest.param({"input_ids": IDS, "priority": 5, "ids": IDS}, 5, id="between-ids"),
+        pytest.param({"x": [CHAT, PLAIN], "priority": -5, "y": [[LONG]]}, -5, id="between-arrays"),
+        pytest.param({"x": PLAIN, "z": {"priority": 5}, "y": PLAIN}, 0, id="between-and-deeper"),
+        pytest.param({"text": LONG, "priority": 5, "more": LONG}, 0, id="between-many-quotes"),
         pytest.param({"a": {"priority": 5}, "text": LONG, "b": ["priority"]}, 0, id="neither"),
         pytest.param([{"priority": 5}, LONG], 0, id="no-object"),
     ],
