@@ -60,6 +60,11 @@ def test_the_oldest_is_forgotten_first() -> None:
     assert recent.share(prompt("xyz"), 1) == REMEMBERED / (REMEMBERED + 1)
 
 
+def test_lengths_of_prompts_that_are_forgotten_are_not_tried_any_more() -> None:
+    recent = remembering("a", "bb", "bbb", *(f"x{n:03}" for n in range(REMEMBERED)))
+    assert recent._lengths == {4: REMEMBERED}
+
+
 def test_a_prompt_without_blocks_is_not_remembered() -> None:
     assert remembering("", "").share(prompt("abc"), 1) == 0
 
