@@ -4,7 +4,7 @@ import math
 
 from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.fleet.fleet import Lease
-from radixgate.gateway.attempt.aborted_answer import Ending
+from radixgate.gateway.attempt.aborted_answer import AbortedByOrder, Ending
 from radixgate.gateway.attempt.attempt import AnswerCounts, Client, Headers, WholeHead
 from radixgate.gateway.attempt.first_token import FirstToken
 from radixgate.gateway.attempt.lane import ChunkLane
@@ -130,8 +130,11 @@ class ClientAnswer:
 
     def end_aborted(self, ending: Ending, counts: AnswerCounts | None) -> None:
         """The answer is ended by order."""
+        if self.sent and ending.status != 200:
+            self._break_off(AbortedByOrder("the request was aborted"))  # of no form that has an end
+            return
         if self.sent:
-            self._client.on_body(ending.rest)
+            self._client.on_body(self._gap() + ending.rest)
         else:
             self.held = HeldAnswer(ending.status, [(b"content-type", ending.content_type)])
             self.held.add(ending.rest)
@@ -174,11 +177,13 @@ class ClientAnswer:
         if not held.streams:
             self._client.on_failure(error)
             return
-        # An event that was cut must end before the error begins.
-        last = self._last_piece if self._lane is None else self._lane.last
-        gap = b"" if last.endswith(_EVENT_ENDS) else b"\n\n"
-        self._client.on_body(gap + error_event(error) + sse.DONE)
+        self._client.on_body(self._gap() + error_event(error) + sse.DONE)
         self._client.on_end(None)
+
+    def _gap(self) -> bytes:
+        """An event that was cut must end before another begins."""
+        last = self._last_piece if self._lane is None else self._lane.last
+        return b"" if last.endswith(_EVENT_ENDS) else b"\n\n"
 
     def leave(self) -> None:
         """The client is gone."""

@@ -97,7 +97,10 @@ class ForeignWorker:
             told["abort_all"] = True
         elif order.prefix:
             told["prefix"] = True
+        self._client.expect_aborts(order, True)  # they may end before it has answered
         result = await self._order("/abort_request", msgspec.json.encode(told))
+        if not result.ok:
+            self._client.expect_aborts(order, False)
         if not unsent:
             return result
         # A worker that nobody can connect to cannot be told either, and has nothing of ours to end.

@@ -7,6 +7,8 @@ import asyncio
 import logging
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
@@ -55,6 +57,12 @@ class HttpWorkerClient:
             attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
         return len(meant)
 
+    def expect_aborts(self, order: AbortOrder, told: bool) -> None:
+        """The worker is told to end these, or would not: how they end is not its fault, or is."""
+        for attempt in self.running:
+            if order.names_request(attempt.body):
+                attempt.by_order = told
+
     def bodies(self) -> Iterator[bytes]:
         """Of the requests that have not ended."""
         return (attempt.body for attempt in self.running)
@@ -82,6 +90,8 @@ class HttpAttempt:
         "_paused",
         "_reader",
         "_request",
+        "_streams",
+        "by_order",
     )
 
     def __init__(
@@ -95,6 +105,8 @@ class HttpAttempt:
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
         self._lane: ChunkLane | None = None  # None: there is none, or not yet
+        self._streams = False  # a good stream has begun
+        self.by_order = False  # the worker is told to end it
 
     @property
     def body(self) -> bytes:
@@ -146,6 +158,7 @@ class HttpAttempt:
         seen = self._client.seen_heads.of(status, headers)
         if seen.reader is not None:
             self._reader = seen.reader()
+        self._streams = seen.whole is not None and seen.whole.streams
         self._downstream.on_head(status, seen.passed)
 
     def on_data(self, data: bytes) -> None:
@@ -191,10 +204,13 @@ class HttpAttempt:
         try:
             if reader is not None and not reader.is_whole():
                 why = "the stream ended without a finish and without [DONE]"
-                self.fail(self._client.pool.failure(why))
+                self.fail(self._of_the_end(self._client.pool.failure(why)))
                 return
             if reader is not None:
                 counts = reader.counts()
+            if self.by_order and counts is not None and counts.error_status:
+                # Some of SGLang's aborts are errors: it did as it was told.
+                counts = structs.replace(counts, error_status=0)
         except Exception:
             self._fail_inside()
             return
@@ -209,9 +225,15 @@ class HttpAttempt:
             # request, so this is no failure of the worker's. A fresh connection is not `used`.
             self.dial()
             return
+        error = self._of_the_end(error)
         downstream = self._detach()
         if downstream is not None:
             downstream.on_failure(error)
+
+    def _of_the_end(self, error: RadixgateError) -> RadixgateError:
+        """Of a stream that broke off: a worker may do so when it is told to end it."""
+        told = self.by_order and self._streams and isinstance(error, WorkerFailed)
+        return AbortedByOrder("the request was aborted") if told else error
 
     # ------------------------------------------------------------ the connection
 
