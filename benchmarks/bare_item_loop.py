@@ -20,6 +20,7 @@ import grpc
 import uvloop
 
 from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.loop.row_writes import RowWrites, open_ring
 from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint
 from radixgate.gateway.upstream.http2_silence import Pings
 from radixgate.gateway.upstream.http2_stream import Http2Stream
@@ -47,7 +48,7 @@ class Loop:
 
     def __init__(self, addresses: Sequence[str], reader: str) -> None:
         self._clients: dict[int, asyncio.Transport] = {}
-        self._turn = LoopTurn()
+        self.turn = LoopTurn(RowWrites(open_ring()))
         self._handles = count(1)
         self._tasks: list[asyncio.Task[object]] = []
         attach = self._by_grpc_aio if reader == "grpc.aio" else self._by_http2
@@ -58,7 +59,7 @@ class Loop:
     def submit(self, client: asyncio.Transport, tokens: int) -> None:
         handle = next(self._handles)
         self._clients[handle] = client
-        self._turn.put(client, HEAD)
+        self.turn.put(client, HEAD)
         submit = pb.Submit(handle=handle, rid=str(handle), credit=WHOLE_CREDIT)
         submit.sampling.max_tokens = tokens
         self._sends[handle % len(self._sends)](pb.Command(submit=submit))
@@ -91,7 +92,7 @@ class Loop:
         return queue.put_nowait
 
     def _take(self, batch: pb.StepBatch) -> None:
-        clients, put = self._clients, self._turn.put
+        clients, put = self._clients, self.turn.put
         for handle in batch.tokens.handles:
             put(clients[handle], CHUNK)
         for item in batch.items:
@@ -108,6 +109,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._loop.turn.writes.join(self._transport)
 
     def data_received(self, data: bytes) -> None:
         body = json.loads(data.partition(b"\r\n\r\n")[2])

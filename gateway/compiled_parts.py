@@ -3,6 +3,7 @@
 import logging
 
 from radixgate.gateway.heads import chunks
+from radixgate.gateway.loop import row_writes
 from radixgate.log import fields
 from radixgate.policies import cheapest
 from radixgate.proto import chained
@@ -15,6 +16,7 @@ _PARTS = {
     "costs": cheapest.COMPILED,
     "mirror_walk": walk.COMPILED,
     "chunks": chunks.COMPILED,
+    "row_writes": row_writes.COMPILED,
 }
 
 

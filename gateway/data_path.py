@@ -33,6 +33,7 @@ from radixgate.gateway.exchange.narrated import NarratedForwarder
 from radixgate.gateway.heads.own_headers import OwnHeaders
 from radixgate.gateway.loop.deadlines import Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
+from radixgate.gateway.loop.row_writes import RowWrites, open_ring
 from radixgate.gateway.observe.metrics import GatewayMetrics, WorkerRow
 from radixgate.gateway.observers import Observers
 from radixgate.gateway.settings.gateway_config import GatewayConfig
@@ -88,7 +89,7 @@ class DataPath:
         self._rng = rng
         self.names = OwnNames() if names is None else names
         self.deadlines = Deadlines(clock)
-        self.turn = LoopTurn()
+        self.turn = LoopTurn(RowWrites(open_ring()))
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)

@@ -14,6 +14,7 @@ SOURCES = (
     "policies/cheapest_compiled.c",
     "radix_mirror/walk_compiled.c",
     "gateway/heads/chunks_compiled.c",
+    "gateway/loop/row_compiled.c",
 )
 
 

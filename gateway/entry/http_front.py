@@ -46,6 +46,7 @@ class FrontConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        self._turn.writes.join(self._transport)
         self._front.connections.add(self)
         self._front.deadlines.watch(self)
         self._wait(self._limits.idle_timeout_s)
@@ -276,6 +277,8 @@ class FrontConnection(asyncio.Protocol):
             (transport.write_eof if transport.can_write_eof() else transport.close)()
 
     def _leave(self) -> None:
+        if self._transport is not None:
+            self._turn.writes.leave(self._transport)
         self._closing, self._transport = True, None
         self._front.connections.discard(self)
         self._front.deadlines.forget(self)

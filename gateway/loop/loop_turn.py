@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from radixgate.gateway.loop.row_writes import RowWrites, give_up
+
 _log = logging.getLogger(__name__)
 # From here on the copying is what a piece costs, read or written. So one connection keeps less than
 # twice as much waiting to be written, and all of them no more than one turn of the loop has read.
@@ -44,7 +46,9 @@ class LoopTurn:
     A slow peer's bytes go on to its transport, whose buffer tells its protocol to pause.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, writes: RowWrites | None = None) -> None:
+        """`writes`: who makes them; None: each transport its own."""
+        self.writes = writes or RowWrites()
         self.answers = Intake(self)
         self.requests = Intake(self)
         self.at_once = 0  # writes that do not wait; above zero nothing waits
@@ -86,7 +90,7 @@ class LoopTurn:
                 try:
                     self.put(transport, data)
                 except Exception:
-                    _give_up(transport)
+                    give_up(transport)
             else:
                 waiting[transport] = data
         if waiting and not self._called:
@@ -113,13 +117,7 @@ class LoopTurn:
             self._take_steps()
         self._called = False
         waiting, self._waiting = self._waiting, {}
-        for transport, data in waiting.items():
-            if transport.is_closing():
-                continue  # nobody reads it any more
-            try:
-                transport.write(data)
-            except Exception:
-                _give_up(transport)
+        self.writes.write(waiting)
         # Last, so that nothing that a write brings about is made before what still waits.
         self._look(len(waiting))
 
@@ -169,12 +167,6 @@ class Intake:
         pieces, self._pieces = self._pieces, []
         for reader, data in pieces:
             _receive(reader, data)
-
-
-def _give_up(transport: asyncio.Transport) -> None:
-    """Called where its write is caught: the others must not lose theirs."""
-    _log.exception("a connection could not be written to")
-    transport.abort()
 
 
 def _receive(reader: Reader, data: bytes) -> None:

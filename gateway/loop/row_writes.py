@@ -1,0 +1,107 @@
+"""A turn's writes to many connections, as one call of the kernel's.
+
+A call for each costs more than getting into the kernel and out again: what it runs through there
+and here does not stay in the processor's caches side by side. Where there is no compiler, or the
+kernel gives no queue (an older one, or one told not to), each is written by its transport.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+_log = logging.getLogger(__name__)
+# Of fewer the queue itself costs as much as it saves.
+WORTH_A_ROW = 8
+
+
+class Ring(Protocol):
+    """The kernel's queue: see `row_compiled.Ring`."""
+
+    def send(self, fds: list[int], pieces: list[bytes], /) -> list[tuple[int, int]]: ...
+
+
+try:
+    from radixgate.gateway.loop.row_compiled import Ring as _CompiledRing
+except ImportError:
+    COMPILED = False
+    _open_ring: Callable[[], Ring] | None = None
+else:
+    COMPILED = True
+    _open_ring = _CompiledRing
+
+
+def open_ring() -> Ring | None:
+    """None: there is none here."""
+    if _open_ring is None:
+        return None
+    try:
+        return _open_ring()
+    except OSError as exc:
+        _log.info("no io_uring here, so each connection is written to by itself: %s", exc)
+        return None
+
+
+class RowWrites:
+    """Knows the sockets of connections. One loop's, as its users are."""
+
+    def __init__(self, ring: Ring | None = None) -> None:
+        """None: each is written by its transport."""
+        self._ring = ring
+        self._fds: dict[asyncio.Transport, int] = {}  # of those that are open
+
+    def join(self, transport: asyncio.Transport) -> None:
+        """It may be written to in a row, until it leaves."""
+        sock = transport.get_extra_info("socket")
+        # Under TLS what a socket takes is not what its connection is given.
+        if sock is not None and transport.get_extra_info("sslcontext") is None:
+            self._fds[transport] = sock.fileno()
+
+    def leave(self, transport: asyncio.Transport) -> None:
+        """Whether it has joined or not. Its socket's number may soon be another's."""
+        self._fds.pop(transport, None)
+
+    def write(self, waiting: Mapping[asyncio.Transport, bytes]) -> None:
+        """Write each, behind what its transport has, whatever becomes of the others."""
+        if self._ring is None or len(waiting) < WORTH_A_ROW:
+            for transport, data in waiting.items():
+                _write(transport, data)
+            return
+        transports: list[asyncio.Transport] = []
+        fds: list[int] = []
+        pieces: list[bytes] = []
+        fd_of = self._fds.get
+        for transport, data in waiting.items():
+            fd = fd_of(transport)
+            if fd is None or transport.is_closing() or transport.get_write_buffer_size():
+                _write(transport, data)
+                continue
+            transports.append(transport)
+            fds.append(fd)
+            pieces.append(data)
+        try:
+            unsent = self._ring.send(fds, pieces)
+        except OSError:
+            _log.exception("a row of writes failed; from now on each is made alone")
+            self._ring = None
+            for transport in transports:
+                transport.abort()  # nobody knows how much of it went out
+            return
+        for number, sent in unsent:
+            # A socket that is full, or broken, is its transport's to deal with.
+            _write(transports[number], pieces[number][max(sent, 0) :])
+
+
+def _write(transport: asyncio.Transport, data: bytes) -> None:
+    if transport.is_closing():
+        return  # nobody reads it any more
+    try:
+        transport.write(data)
+    except Exception:
+        give_up(transport)
+
+
+def give_up(transport: asyncio.Transport) -> None:
+    """Called where its write is caught: the others must not lose theirs."""
+    _log.exception("a connection could not be written to")
+    transport.abort()
