@@ -8,6 +8,7 @@ from functools import partial
 
 from radixgate.clock import Clock
 from radixgate.errors import ConfigError
+from radixgate.every_address import on_every_address
 from radixgate.gateway.asking.foreign_request import HOT_PATHS
 from radixgate.gateway.data_path import DataPath
 from radixgate.gateway.entry.connections import Front
@@ -70,19 +71,22 @@ class Door:
         """Raises ConfigError if the address cannot be had."""
         self._path.deadlines.start()
         at = self._listening
-        loop = asyncio.get_running_loop()
+        listen = partial(
+            asyncio.get_running_loop().create_server,
+            partial(FrontConnection, self.front),
+            backlog=_BACKLOG,
+            ssl=at.tls,
+            ssl_handshake_timeout=_HANDSHAKE_S if at.tls else None,
+            ssl_shutdown_timeout=_GOODBYE_S if at.tls else None,
+        )
         try:
-            self._server = await loop.create_server(
-                partial(FrontConnection, self.front),
-                at.host,
-                at.port,
-                backlog=_BACKLOG,
-                reuse_address=True,
-                reuse_port=at.shared or None,
-                ssl=at.tls,
-                ssl_handshake_timeout=_HANDSHAKE_S if at.tls else None,
-                ssl_shutdown_timeout=_GOODBYE_S if at.tls else None,
-            )
+            bound = on_every_address(at.host, at.port, shared=at.shared)
+            if bound is not None:
+                self._server = await listen(sock=bound)
+            else:
+                self._server = await listen(
+                    at.host, at.port, reuse_address=True, reuse_port=at.shared or None
+                )
         except OSError as exc:
             raise ConfigError(f"cannot listen on {at.host}:{at.port}: {exc}") from exc
         self.port = self._server.sockets[0].getsockname()[1]

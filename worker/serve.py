@@ -20,6 +20,7 @@ from grpc_health.v1.health import aio as grpc_health
 from radixgate import __version__
 from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
+from radixgate.every_address import on_every_address
 from radixgate.log import fields
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
@@ -164,8 +165,15 @@ class _Worker:
         )
         await runner.setup()
         host, port = self._server.host, self._server.port
-        site = web.TCPSite(runner, host, port, ssl_context=self._server.for_http())
-        await _start(site, host, port)
+        tls = self._server.for_http()
+        try:
+            bound = on_every_address(host, port)
+            if bound is not None:
+                await web.SockSite(runner, bound, ssl_context=tls).start()
+            else:
+                await web.TCPSite(runner, host, port, ssl_context=tls).start()
+        except OSError as exc:
+            raise ConfigError(f"--port {port} cannot be used at {host}: {exc.strerror}") from exc
         return runner
 
     async def _serve_grpc(
@@ -236,13 +244,6 @@ class _Worker:
             version=__version__,
             contract=CONTRACT_VERSION,
         )
-
-
-async def _start(site: web.TCPSite, host: str, port: int) -> None:
-    try:
-        await site.start()
-    except OSError as exc:
-        raise ConfigError(f"--port {port} cannot be used at {host}: {exc.strerror}") from exc
 
 
 def _ports(runner: web.AppRunner) -> Sequence[int]:
