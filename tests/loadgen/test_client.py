@@ -1,10 +1,10 @@
 """The client sends at once, reads until the end, and gives every failure its name."""
 
 import asyncio
-import socket
 
 import pytest
 
+from free_ports import free_port
 from radixgate.clock import SystemClock
 from radixgate.loadgen.client import StreamClient, headers_of
 from timed_server import Script, TimedServer, sse
@@ -20,13 +20,6 @@ def client(
         idle_timeout_s=idle_timeout_s,
         request_timeout_s=request_timeout_s,
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def test_bytes_are_kept_as_they_came_with_rising_stamps() -> None:

@@ -112,6 +112,12 @@ class LiveFleet:
                 done,
             )
 
+    async def tokens_made(self, worker: LiveWorker) -> float:
+        """All that it has generated so far, of answers that nobody waits for, too."""
+        _, _, metrics = await self.get("/metrics", at=worker.http)
+        lines = [line for line in metrics.splitlines() if not line.startswith("#")]
+        return sum(float(line.split()[-1]) for line in lines if "generation_tokens_total" in line)
+
     async def page_counts(self, worker: LiveWorker) -> dict[str, int]:
         _, _, info = await self.get("/get_server_info", at=worker.http)
         pages: dict[str, int] = info["pages"]

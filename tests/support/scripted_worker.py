@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, cast
 
+# Of the event loop: one to take what a socket has, and more to hand it on.
+_TURNS_TO_BE_READ = 4
 # What a client asks of a worker, apart from questions about it.
 GENERATION_PATHS = (
     "/v1/chat/completions",
@@ -274,6 +276,10 @@ class Connection(asyncio.Protocol):
                     self._transport.write(data)
                 case Sleep(seconds):
                     await asyncio.sleep(seconds)
+                    # Had the whole process stood still meanwhile, what was written before would
+                    # be read together with what comes next: here it is read first.
+                    for _ in range(_TURNS_TO_BE_READ):
+                        await asyncio.sleep(0)
                 case Await(word):
                     await word.wait()
                 case Hang():

@@ -23,16 +23,17 @@ async def ask(fleet: LiveFleet, number: int) -> int:
 
 
 async def test_unanswered_requests_move_and_the_worker_returns_cold() -> None:
-    async with live_fleet(2, worker_flags=("--max-total-tokens", "16384")) as fleet:
+    # So rarely checked, a worker that has died is told by its broken connection.
+    checks = ("--health-check-interval-secs", "20")
+    flags = ("--max-total-tokens", "16384")
+    async with live_fleet(2, worker_flags=flags, gateway_flags=checks) as fleet:
         assert [await ask(fleet, i) for i in range(6)] == [200] * 6
         victim = fleet.workers[0]
         port, grpc_port = victim.http.rsplit(":", 1)[1], victim.grpc.rsplit(":", 1)[1]
         load = asyncio.gather(*(ask(fleet, i) for i in range(40)))
         await asyncio.sleep(0.05)
         victim.child.send(signal.SIGKILL)
-        killed_at = asyncio.get_running_loop().time()
-        rows = await fleet.ready_workers(1, within_s=3.0)
-        assert asyncio.get_running_loop().time() - killed_at < 3.0
+        rows = await fleet.ready_workers(1, within_s=10.0)
         (down,) = [row for row in rows if row["state"] != "ready"]
         assert down["state"] == "down"
         assert await load == [200] * 40

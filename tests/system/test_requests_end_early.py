@@ -12,7 +12,8 @@ from until import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
-LONG = {"max_new_tokens": 4000, "temperature": 0, "ignore_eos": True}
+MOST_TOKENS = 4000
+LONG = {"max_new_tokens": MOST_TOKENS, "temperature": 0, "ignore_eos": True}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", name="fleet")
@@ -22,9 +23,9 @@ async def one_worker() -> AsyncIterator[LiveFleet]:
         yield fleet
 
 
-async def idle(fleet: LiveFleet, within_s: float = 1.0) -> dict[str, int]:
+async def idle(fleet: LiveFleet) -> dict[str, int]:
     """The worker's page counts once nothing runs or waits and nothing is in flight."""
-    async with asyncio.timeout(within_s):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             _, _, info = await fleet.get("/get_server_info", at=fleet.workers[0].http)
             (row,) = await fleet.worker_rows()
@@ -58,10 +59,12 @@ async def test_g02_a_client_that_leaves_stops_the_engine(
 ) -> None:
     at = fleet.gateway_at if through == "gateway" else fleet.workers[0].http
     body = {"text": "x" * 32, "sampling_params": LONG, "stream": stream}
+    before = await fleet.tokens_made(fleet.workers[0])
     asked = asyncio.ensure_future(fleet.post("/generate", body, at))
     await asyncio.sleep(0.3)
     asked.cancel()
     await idle(fleet)
+    assert await fleet.tokens_made(fleet.workers[0]) - before < MOST_TOKENS
 
 
 async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> None:

@@ -1,22 +1,15 @@
 """DE1: the gateway starts with whoever is there, and adopts the others when they can answer."""
 
-import socket
 from collections import Counter
 
 import pytest
 
+from free_ports import free_port
 from radixgate.fleet.fleet import WorkerState
 from scripted_worker import ScriptedWorker, json_answer
 from small_gateway import SmallGateway, chat_body, small_gateway
 from until import until
 from virtual_time import LoopClock, in_virtual_time
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def states(gateway: SmallGateway) -> dict[str, tuple[str, object]]:
