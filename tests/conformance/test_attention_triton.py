@@ -17,7 +17,7 @@ MODULE = "radixgate.worker.forward.attention_triton"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1_000)
 def test_the_kernels_pass_the_suite_of_all_backends_under_the_interpreter() -> None:
     # Long contexts take a minute there, and the kernels do nothing else with them.
     command = [sys.executable, "-m", "pytest", str(SUITE), "-q", "-x", "-p", "no:cacheprovider"]
@@ -27,7 +27,7 @@ def test_the_kernels_pass_the_suite_of_all_backends_under_the_interpreter() -> N
         env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]

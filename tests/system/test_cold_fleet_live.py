@@ -24,7 +24,7 @@ QUIET = "RADIXGATE_LIVE_ROWS" in os.environ
 # A policy that piles up does so each time; a machine that is busy does to one draw what it rarely
 # does to three.
 DRAWS = 1 if QUIET else 3
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_000)]
 CHAT = "/v1/chat/completions"
 WORKERS = 4
 POLICIES = ("kv_cost", "cache_aware")

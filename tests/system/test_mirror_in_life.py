@@ -16,7 +16,7 @@ import pytest
 from live_fleet import LiveFleet, empty_fleet
 from lossy_proxy import LossyProxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_000)]
 REQUESTS = int(os.environ.get("RADIXGATE_MIRROR_REQUESTS", "500"))
 PAGE = 16
 POOL_TOKENS = 16_384  # about twenty of the prompts below

@@ -17,7 +17,7 @@ PASSED_ON = "^/(v1/(embeddings|classify|rerank|responses)|rerank)$"
 # One that begins holds everybody else's requests now and then.
 EXPERIMENTS = "^/experiments"
 # Its client sees each of these as it comes, long before so much time has gone.
-LONGEST_S = 120.0
+LONGEST_S = 600.0
 
 
 async def schemathesis(at: str, folder: Path, *flags: str) -> tuple[int, str]:
@@ -45,7 +45,7 @@ async def schemathesis(at: str, folder: Path, *flags: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(700)
 async def test_everything_that_our_own_workers_answer(tmp_path: Path) -> None:
     async with live_fleet(1) as fleet:
         status, printed = await schemathesis(
@@ -55,7 +55,7 @@ async def test_everything_that_our_own_workers_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(700)
 async def test_everything_that_is_passed_on(tmp_path: Path) -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         worker.script = lambda _: json_answer({"data": []})

@@ -107,8 +107,11 @@ async def test_a_generation_behind_an_admin_request_is_not_answered_there() -> N
 
 async def test_server_info_and_model_info() -> None:
     info = {"model_path": "m", "max_total_num_tokens": 1000, "version": "x", "instance_id": "i"}
-    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
-        worker.admin["/get_server_info"] = lambda request: json_answer(info)
+    # From the first on: one that says another instance_id than before is another process.
+    async with (
+        ScriptedWorker(admin={"/get_server_info": lambda request: json_answer(info)}) as worker,
+        small_gateway([worker]) as gateway,
+    ):
         reply = await gateway.get("/get_server_info")
         assert reply.json["model_path"] == "m"
         assert "instance_id" not in reply.json, "two gateways over one worker are two processes"
@@ -214,11 +217,8 @@ async def test_one_worker_by_id_or_url() -> None:
 async def test_metrics_add_up() -> None:
     async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
         await gateway.chat()
-        worker.script = lambda request: [
-            *sse_head(),
-            *events("", "a", "b", gap_s=0.03),
-            *sse_end((7, 3)),
-        ]
+        told = [*sse_head(), *events("", "a", "b", gap_s=0.03), *sse_end((7, 3))]
+        worker.script = lambda request: told
         await gateway.chat(stream=True)
         worker.script = lambda request: json_answer({"error": {}}, 400)
         await gateway.chat()
