@@ -60,8 +60,8 @@ class Lineup(msgspec.Struct, eq=False):
             self._look_in_each(ready)
             return self._cached
         (shared,) = ready.mirrors
-        if self._ask.blocks.get(shared.key):
-            self._depths, self._cached = self._held_in(shared, ready.picked)
+        if blocks := self._ask.blocks.get(shared.key):
+            self._depths, self._cached = self._held_in(shared, blocks, ready.picked)
         else:  # as for a prompt shorter than a block
             self._depths = self._cached = ready.nothing
         return self._cached
@@ -112,17 +112,19 @@ class Lineup(msgspec.Struct, eq=False):
     def _look_in_each(self, ready: Ready) -> None:
         all_depths, all_cached = [0] * len(ready), [0] * len(ready)
         for shared in ready.mirrors:
-            if not self._ask.blocks.get(shared.key):
+            blocks = self._ask.blocks.get(shared.key)
+            if not blocks:
                 continue
             mine = [at for at, record in enumerate(ready.records) if record.shared is shared]
             pick = picker([shared.mirror.place(ready.ids[at]) for at in mine])
-            for at, depth, cached in zip(mine, *self._held_in(shared, pick), strict=True):
+            for at, depth, cached in zip(mine, *self._held_in(shared, blocks, pick), strict=True):
                 all_depths[at], all_cached[at] = depth, cached
         self._depths, self._cached = all_depths, all_cached
 
-    def _held_in(self, shared: SharedMirror, pick: Picker) -> tuple[Sequence[int], Sequence[int]]:
+    def _held_in(
+        self, shared: SharedMirror, blocks: Sequence[int], pick: Picker
+    ) -> tuple[Sequence[int], Sequence[int]]:
         """Depth and cached tokens of the workers that `pick` takes from the mirror's column."""
-        blocks = self._ask.blocks[shared.key]
         depths = pick(shared.mirror.column(blocks))
         if not any(depths):
             return depths, depths

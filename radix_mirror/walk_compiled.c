@@ -262,7 +262,7 @@ static PyObject *in_tokens(PyObject *module, PyObject *const *args, Py_ssize_t g
         PyObject *depth = PyTuple_GetItem(depths, at);
         if (depth != before) { /* many end where the one before them does */
             Py_ssize_t held = PyLong_AsSsize_t(depth), counted = held < most ? held : most;
-            worth = PyErr_Occurred() ? NULL : PyLong_FromSsize_t(counted * block);
+            worth = held < 0 && PyErr_Occurred() ? NULL : PyLong_FromSsize_t(counted * block);
         } else
             Py_INCREF(worth);
         before = depth;
