@@ -27,7 +27,7 @@ from radixgate.ready_lines import gateway_ready, host_port
 from radixgate.spare_collector import spare_collector
 
 
-class Served(Protocol):
+class RunningGateway(Protocol):
     """A gateway, in however many processes."""
 
     @property
@@ -55,7 +55,7 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
     rng = random.Random(config.seed)
     clock = SystemClock()
     own = own_policy(config.policy, policies, clock, rng)
-    gateway: Served
+    gateway: RunningGateway
     if config.processes > 1:
         # Who decides and answers is a child; here it is only seen that it can be told of.
         check(rules.observe)
@@ -75,7 +75,7 @@ def _effective(settings: GatewaySettings) -> GatewaySettings:
     return replace(settings, config=replace(settings.config, policy=policy))
 
 
-async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
+async def _serve(gateway: RunningGateway, config: GatewayConfig, scheme: str) -> int:
     stop = asyncio.Event()
     stop_now = asyncio.Event()
 
@@ -112,7 +112,7 @@ async def _serve(gateway: Served, config: GatewayConfig, scheme: str) -> int:
     return 0
 
 
-async def _started(gateway: Served, stop: asyncio.Event) -> bool:
+async def _started(gateway: RunningGateway, stop: asyncio.Event) -> bool:
     """False: it was told to stop first, and has. Raises what the start raises."""
     starting = asyncio.ensure_future(gateway.start())
     stopping = asyncio.ensure_future(stop.wait())

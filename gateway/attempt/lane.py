@@ -27,7 +27,7 @@ class Gaps(Protocol):
     def observe(self, seconds: float, times: int = 1) -> None: ...
 
 
-class Metrics(Protocol):
+class HasGaps(Protocol):
     """Has gaps, from time to time other ones."""
 
     @property
@@ -44,7 +44,7 @@ class ChunkLane:
         self.to = to
 
     def begin(
-        self, now: Callable[[], float], metrics: Metrics, sent_at: float, last: bytes
+        self, now: Callable[[], float], metrics: HasGaps, sent_at: float, last: bytes
     ) -> None:
         """Before the first is sent. `last`: a piece that went another way, at `sent_at`."""
         self.now, self.metrics, self.sent_at, self.last = now, metrics, sent_at, last
@@ -102,7 +102,7 @@ class Flows:
             return list(tokens), []
         rest: list[tuple[int, int, str]] = []
         owing: list[int] = []
-        row: list[tuple[asyncio.Transport, bytes]] = []
+        row: dict[asyncio.Transport, bytes] = {}
         lane = next(iter(flows.values())).lane
         now, stepped_at, together = lane.now(), self._stepped_at, 0
         for handle, token_id, text in tokens:
@@ -126,7 +126,10 @@ class Flows:
             raw = _json(text)
             size = flow.frame_bytes + len(raw)
             line = _SIZE_LINES[size] if size < 1_024 else b"%x\r\n" % size
-            row.append((lane.to, b"".join((line, flow.before, raw, flow.after))))
+            to, chunk = lane.to, b"".join((line, flow.before, raw, flow.after))
+            if to in row:  # another choice of the same request
+                chunk = row[to] + chunk
+            row[to] = chunk
         if together:
             lane.metrics.itl.observe(now - stepped_at, together)
         self._stepped_at = now

@@ -37,13 +37,13 @@ from radixgate.gateway.processes.messages import (
     Flushed,
     Hello,
     Listens,
-    Metrics,
+    MetricFamilies,
     Open,
     PeerGone,
+    ResponsesStored,
     Seen,
     SetUp,
     Standing,
-    Stored,
     TellAll,
     ToChild,
     Told,
@@ -112,7 +112,7 @@ class ChildProcess:
         match message:
             case Told():
                 self._siblings.hear(message.news)
-            case Stored() | AllStored():
+            case ResponsesStored() | AllStored():
                 self._stored_news.hear(message)
             case PeerGone():
                 self._siblings.gone(message.peer)
@@ -132,7 +132,7 @@ class ChildProcess:
                 self._seen(message.seq)
             case AskMetrics():
                 families = families_of(self._path.metrics.collect())
-                self._channel.send(Metrics(message.number, families))
+                self._channel.send(MetricFamilies(message.number, families))
             case AskAbort():
                 self._start(self._abort(message))
             case Open():

@@ -21,11 +21,11 @@ from radixgate.gateway.processes.messages import (
     Family,
     Hello,
     Listens,
-    Metrics,
+    MetricFamilies,
     PeerGone,
+    ResponsesStored,
     Seen,
     Standing,
-    Stored,
     ToChild,
     Told,
     ToParent,
@@ -78,7 +78,7 @@ class Crew:
         self._hands: dict[int, Hand] = {}
         self.seq = 0  # of the last order
         self._asked = 0
-        self._answers: dict[tuple[int, int], asyncio.Future[Metrics | Aborted]] = {}
+        self._answers: dict[tuple[int, int], asyncio.Future[MetricFamilies | Aborted]] = {}
         self._changed = asyncio.Event()
         self._retired: list[Family] = []  # what children that are gone have counted
 
@@ -164,7 +164,7 @@ class Crew:
                     if other is not hand:
                         other.news.add(message.news)
                         self._pass_on(other)
-            case Stored():
+            case ResponsesStored():
                 for stored in message.responses:
                     self._on_stored(stored)
                 for other in self._hands.values():
@@ -188,7 +188,7 @@ class Crew:
             case Standing():
                 hand.waiting, hand.breakers = message.waiting, message.breakers
                 self._on_standing(message)
-            case Metrics():
+            case MetricFamilies():
                 hand.families = message.families
                 self._answer(hand, message.number, message)
             case Aborted():
@@ -219,7 +219,7 @@ class Crew:
 
     # ------------------------------------------------------------ questions
 
-    async def _ask(self, question: Callable[[int], ToChild]) -> list[Metrics | Aborted]:
+    async def _ask(self, question: Callable[[int], ToChild]) -> list[MetricFamilies | Aborted]:
         """The answers of those that gave one in time."""
         self._asked += 1
         number, loop = self._asked, asyncio.get_running_loop()
@@ -233,7 +233,7 @@ class Crew:
             self._answers.pop((index, number), None)
         return [one.result() for one in asked.values() if one.done() and not one.cancelled()]
 
-    def _answer(self, hand: Hand, number: int, answer: Metrics | Aborted) -> None:
+    def _answer(self, hand: Hand, number: int, answer: MetricFamilies | Aborted) -> None:
         waits = self._answers.get((hand.index, number))
         if waits is not None and not waits.done():
             waits.set_result(answer)

@@ -75,7 +75,7 @@ class Told(msgspec.Struct, frozen=True, tag=True):
     news: News
 
 
-class Stored(msgspec.Struct, frozen=True, tag=True):
+class ResponsesStored(msgspec.Struct, frozen=True, tag=True):
     """Responses that workers have stored, both ways. A reader that is behind misses them."""
 
     responses: list[StoredResponse]
@@ -157,7 +157,7 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
     samples: list[Sample]
 
 
-class Metrics(msgspec.Struct, frozen=True, tag=True):
+class MetricFamilies(msgspec.Struct, frozen=True, tag=True):
     """The answer to AskMetrics."""
 
     number: int
@@ -189,7 +189,7 @@ ToChild = (
     | Open
     | Drain
     | Told
-    | Stored
+    | ResponsesStored
     | AllStored
     | PeerGone
     | AskMetrics
@@ -203,8 +203,8 @@ ToParent = (
     | CheckSoon
     | Standing
     | Told
-    | Stored
+    | ResponsesStored
     | AskStored
-    | Metrics
+    | MetricFamilies
     | Aborted
 )

@@ -27,9 +27,9 @@ from radixgate.gateway.processes.messages import (
     Drain,
     Flushed,
     Open,
+    ResponsesStored,
     SetUp,
     Standing,
-    Stored,
     TellAll,
     WorkerGone,
     WorkerResult,
@@ -204,7 +204,7 @@ class ParentGateway:
             if state is WorkerState.JOINING and member.identity is not None:
                 state = state_of(member)
             hand.channel.send(worker_is(member, self._crew.seq, state, returned=False))
-        hand.channel.send(Stored(self.headquarters.path.stored.all()))
+        hand.channel.send(ResponsesStored(self.headquarters.path.stored.all()))
         hand.channel.send(Open())
 
     async def _count(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
 from radixgate.gateway.processes.channel import Channel
-from radixgate.gateway.processes.messages import AllStored, AskStored, Stored, ToChild
+from radixgate.gateway.processes.messages import AllStored, AskStored, ResponsesStored, ToChild
 
 # A parent that is slower than this is not waited for: the worker says what it does not have.
 CATCH_UP_S = 2.0
@@ -26,10 +26,10 @@ class StoredNews:
         stored.on_kept = self._tell
         stored.catch_up = self._catch_up
 
-    def hear(self, message: Stored | AllStored) -> None:
+    def hear(self, message: ResponsesStored | AllStored) -> None:
         """From the parent."""
         match message:
-            case Stored():
+            case ResponsesStored():
                 for response in message.responses:
                     self._stored.hear(response)
             case AllStored():
@@ -37,7 +37,7 @@ class StoredNews:
 
     def _tell(self, response: StoredResponse) -> None:
         if self._channel.flows:
-            self._channel.send(Stored([response]))
+            self._channel.send(ResponsesStored([response]))
 
     async def _catch_up(self) -> None:
         """About a millisecond; at most CATCH_UP_S."""

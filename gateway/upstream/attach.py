@@ -44,7 +44,7 @@ class Receiver(Protocol):
         ...
 
 
-class Line(Protocol):
+class AttachLine(Protocol):
     """One connection to the worker, of messages in bytes."""
 
     @property
@@ -64,7 +64,7 @@ class Line(Protocol):
 # Handles, token ids and texts of a batch's single tokens.
 Columns = tuple[Sequence[int], Sequence[int], Sequence[str]]
 # Makes a line that hands on what comes, which may raise BrokenStream.
-Dial = Callable[[Callable[[bytes], None]], Line]
+Dial = Callable[[Callable[[bytes], None]], AttachLine]
 
 
 class _Connection:

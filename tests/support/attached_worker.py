@@ -12,7 +12,7 @@ from until import PATIENCE_S
 
 
 class InnerLine:
-    """A `Line` without a wire: messages are there as they are sent."""
+    """An `AttachLine` without a wire: messages are there as they are sent."""
 
     def __init__(
         self, on_message: Callable[[bytes], None], commands: "asyncio.Queue[pb.Command]"

@@ -8,7 +8,7 @@ import pytest
 from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
 from radixgate.gateway.processes import stored_news
 from radixgate.gateway.processes.channel import Channel
-from radixgate.gateway.processes.messages import AllStored, AskStored, Stored, ToChild
+from radixgate.gateway.processes.messages import AllStored, AskStored, ResponsesStored, ToChild
 from radixgate.gateway.processes.stored_news import StoredNews
 
 
@@ -38,7 +38,7 @@ async def test_a_process_asks_its_parent_of_what_it_does_not_know() -> None:
     asking = asyncio.ensure_future(stored.catch_up())
     await parent.asked.wait()
     assert parent.said == [AskStored(1)]
-    news.hear(Stored([StoredResponse("r", "w", None)]))
+    news.hear(ResponsesStored([StoredResponse("r", "w", None)]))
     assert not asking.done()
     news.hear(AllStored(1))
     await asking
@@ -61,4 +61,4 @@ def test_a_parent_that_is_behind_is_told_nothing() -> None:
     stored.keep("r1", "w", None)
     parent.flows = False
     stored.keep("r2", "w", None)
-    assert parent.said == [Stored([StoredResponse("r1", "w", None)])]
+    assert parent.said == [ResponsesStored([StoredResponse("r1", "w", None)])]
