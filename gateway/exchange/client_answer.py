@@ -223,7 +223,11 @@ class ClientAnswer:
         return lines.encode()
 
     def _own_headers(self) -> Headers:
-        return http_answer.fields_of(self._own_lines())
+        """The same, one by one."""
+        headers = self._core.own_headers.of(self.request_id)
+        if self._tells_worker and self.lease is not None:
+            headers.append((b"x-radixgate-worker", self.lease.worker.id.encode()))
+        return headers
 
 
 def _outcome_of(status: int) -> FinalOutcome:
