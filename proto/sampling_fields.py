@@ -6,7 +6,7 @@ from radixgate.errors import RequestError
 from radixgate.proto.fields import Fields, is_number
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.sampling import SamplingParams
-from radixgate.proto.unsupported import refuse_constraints
+from radixgate.proto.unsupported import NOT_NATIVE, refuse_constraints, refuse_unsupported
 
 _NUMBERS = (
     "temperature",
@@ -40,6 +40,7 @@ def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int =
 
 def native_sampling(params: Fields) -> pb.Sampling:
     """From SGLang's `sampling_params`; without `max_new_tokens` it is 128, as there."""
+    refuse_unsupported(params, NOT_NATIVE)
     wire = _common(params)
     given = params.integer("max_new_tokens")
     if given is not None:

@@ -28,6 +28,12 @@ CONSTRAINTS: Mapping[str, str] = dict.fromkeys(
     ),
     _UNCONSTRAINED,
 )
+# OpenAI's spelling where SGLang's is expected, which refuses them, too.
+NOT_NATIVE: Mapping[str, str] = {
+    "max_tokens": "is max_new_tokens here",
+    "max_completion_tokens": "is max_new_tokens here",
+    "min_tokens": "is min_new_tokens here",
+}
 # Those below where they ask for something. Of both OpenAI bodies:
 OPENAI: Mapping[str, str] = dict.fromkeys(
     (

@@ -49,6 +49,8 @@ def test_zero_new_tokens_score_a_prompt() -> None:
             "sampling_params.min_new_tokens",
         ),
         ({"text": "a", "sampling_params": {"json_schema": "{}"}}, "sampling_params.json_schema"),
+        ({"text": "a", "sampling_params": {"max_tokens": 5}}, "sampling_params.max_tokens"),
+        ({"text": "a", "sampling_params": {"min_tokens": 5}}, "sampling_params.min_tokens"),
         ({"text": ["a", "b"], "rid": "r"}, "rid"),
         ({"text": ["a", "b"], "rid": ["r", "r"]}, "rid"),
         ({"text": "a", "image_data": "x"}, "image_data"),
