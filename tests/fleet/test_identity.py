@@ -81,4 +81,4 @@ def test_capacities_are_generous() -> None:
     assert TOKENS.capacity_blocks(1_600) == 200
     assert BYTES.capacity_blocks(1_600) == 50
     assert TOKENS.capacity_blocks(None) is None
-    assert TOKENS.capacity_blocks(1) == 1
+    assert TOKENS.capacity_blocks(1) == BYTES.capacity_blocks(1) == 1
