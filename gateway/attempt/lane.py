@@ -102,7 +102,7 @@ class Flows:
             return list(tokens), []
         rest: list[tuple[int, int, str]] = []
         owing: list[int] = []
-        row: dict[asyncio.Transport, bytes] = {}
+        row: list[tuple[asyncio.Transport, bytes]] = []
         lane = next(iter(flows.values())).lane
         now, stepped_at, together = lane.now(), self._stepped_at, 0
         for handle, token_id, text in tokens:
@@ -126,10 +126,7 @@ class Flows:
             raw = _json(text)
             size = flow.frame_bytes + len(raw)
             line = _SIZE_LINES[size] if size < 1_024 else b"%x\r\n" % size
-            to, chunk = lane.to, b"".join((line, flow.before, raw, flow.after))
-            if to in row:  # another choice of the same request
-                chunk = row[to] + chunk
-            row[to] = chunk
+            row.append((lane.to, b"".join((line, flow.before, raw, flow.after))))
         if together:
             lane.metrics.itl.observe(now - stepped_at, together)
         self._stepped_at = now
