@@ -71,7 +71,7 @@ def cheapest_in_python(
     if crowded:
         before = map(add, waiting, map(crowded.get, requests, repeat(0.0)))
     own: Iterable[int] = map(sub, repeat(prompt_tokens), cached)
-    if max(cached) >= prompt_tokens:  # its last token is always computed
+    if prompt_tokens - max(cached) < 1:  # its last token is always computed
         own = [max(1, tokens) for tokens in own]
     weighted = map(mul, own, map(factors.__getitem__, requests))
     costs = list(map(truediv, map(add, before, weighted), speeds))

@@ -62,6 +62,12 @@ def test_the_last_token_of_a_prompt_is_always_computed(cheapest: Function) -> No
 
 
 @pytest.mark.parametrize("cheapest", BOTH)
+def test_a_part_of_a_token_is_computed_as_a_whole_one(cheapest: Function) -> None:
+    costs, *_ = cheapest(WEIGHTS, 10, [0, 0], [9.5, 8.5], [0, 0], [1.0, 1.0], {})
+    assert list(array("d", costs)) == [1.0, 1.5]
+
+
+@pytest.mark.parametrize("cheapest", BOTH)
 def test_nobody_is_the_cheapest_of_none(cheapest: Function) -> None:
     with pytest.raises(ValueError, match=r"^nobody is the cheapest of none$"):
         cheapest(WEIGHTS, 10, [], [], [], [], {})
