@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from radixgate.configs.declare import knob
+from radixgate.configs.ranges import check_finite
 from radixgate.errors import ConfigError
 
 
@@ -26,6 +27,9 @@ class MirrorConfig:
     )
 
     def __post_init__(self) -> None:
+        check_finite(self)
+        if self.mirror_ttl_s < 0.0:
+            raise ConfigError(f"mirror_ttl_s is {self.mirror_ttl_s:g}, it cannot be negative")
         if self.mirror_budget_bytes < 0:
             raise ConfigError(
                 f"mirror_budget_bytes is {self.mirror_budget_bytes}, it cannot be negative"

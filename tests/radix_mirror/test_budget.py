@@ -88,6 +88,19 @@ def test_a_negative_budget_is_refused() -> None:
         MirrorConfig(mirror_budget_bytes=-1)
 
 
+@pytest.mark.parametrize(
+    ("ttl_s", "message"),
+    [
+        pytest.param(float("nan"), r"^mirror_ttl_s is nan, it must be a number up to 1e\+12$"),
+        pytest.param(float("inf"), r"^mirror_ttl_s is inf, it must be a number up to 1e\+12$"),
+        pytest.param(-1.0, r"^mirror_ttl_s is -1, it cannot be negative$"),
+    ],
+)
+def test_time_that_has_no_end_or_is_negative_is_refused(ttl_s: float, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        MirrorConfig(mirror_ttl_s=ttl_s)
+
+
 def report(mirror: RadixMirror, prompt: list[int]) -> None:
     mirror.apply("own", 1, [Stored(0, prompt)])
 
