@@ -8,6 +8,7 @@ from free_ports import free_port
 from radixgate.clock import SystemClock
 from radixgate.loadgen.client import StreamClient, headers_of
 from timed_server import Script, TimedServer, sse
+from virtual_time import in_virtual_time
 
 
 def client(
@@ -72,6 +73,7 @@ async def test_nothing_caps_how_many_are_in_flight() -> None:
         pytest.param(Script(((0.0, b"abc"),), end="close"), None, 200, id="end-by-closing"),
     ],
 )
+@in_virtual_time
 async def test_how_an_exchange_ended(script: Script, failure: str | None, status: int) -> None:
     async with (
         TimedServer(lambda _: script) as server,
@@ -82,6 +84,7 @@ async def test_how_an_exchange_ended(script: Script, failure: str | None, status
     assert b"".join(piece for _, piece in seen.pieces) == script.writes[0][1]
 
 
+@in_virtual_time
 async def test_the_whole_time_can_be_bounded() -> None:
     busy = Script(tuple((0.02 * n, b"x") for n in range(100)))
     async with (

@@ -35,7 +35,7 @@ async def test_a_switchback_runs_its_course_and_leaves_its_records(tmp_path: Pat
         ScriptedWorker() as two,
         small_gateway([one, two], rules=rules(tmp_path)) as gateway,
     ):
-        row = await declared(gateway)
+        row = await declared(gateway, block_s=2.0, hold_cap_s=1.9)
         assert row["state"] == "running"
         async with asyncio.timeout(PATIENCE_S):
             while (await state(gateway, "short"))["state"] == "running":
@@ -92,12 +92,12 @@ async def test_who_waits_in_a_hold_is_answered_at_once_when_it_is_stopped(tmp_pa
         small_gateway([worker], rules=rules(tmp_path)) as gateway,
     ):
         worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
-        await declared(gateway, block_s=1.0, washout_s=0.0, hold_cap_s=0.9)
+        await declared(gateway, block_s=4.0, washout_s=0.0, hold_cap_s=3.9)
         hanging = asyncio.create_task(gateway.chat(stream=True))
         experiments = gateway.gateway.headquarters.experimenting.experiments
         acting = experiments.find("short").acting
         assert acting is not None
-        await until(lambda: acting.plan.state()["phase"] == "holding", 5.0)
+        await until(lambda: acting.plan.state()["phase"] == "holding")
         waiting = asyncio.create_task(gateway.chat())
         await until(lambda: acting.plan.state()["waiting"] == 1)
         worker.script = good_answer
@@ -115,12 +115,12 @@ async def test_who_waits_in_a_hold_can_be_aborted_by_order_or_leave_and_is_count
         small_gateway([worker], rules=rules(tmp_path)) as gateway,
     ):
         worker.script = lambda request: [*sse_head(), *events("a"), Hang()]
-        await declared(gateway, block_s=2.0, washout_s=0.0, hold_cap_s=1.9)
+        await declared(gateway, block_s=4.0, washout_s=0.0, hold_cap_s=3.9)
         hanging = asyncio.create_task(gateway.chat(stream=True))
         experiments = gateway.gateway.headquarters.experimenting.experiments
         acting = experiments.find("short").acting
         assert acting is not None
-        await until(lambda: acting.plan.state()["phase"] == "holding", 5.0)
+        await until(lambda: acting.plan.state()["phase"] == "holding")
         waiting = asyncio.create_task(gateway.chat(rid="mine"))
         await until(lambda: acting.plan.state()["waiting"] == 1)
         await gateway.post("/abort_request", {"rid": "mine"})
