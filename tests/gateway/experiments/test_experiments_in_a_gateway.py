@@ -35,7 +35,7 @@ async def test_a_switchback_runs_its_course_and_leaves_its_records(tmp_path: Pat
         ScriptedWorker() as two,
         small_gateway([one, two], rules=rules(tmp_path)) as gateway,
     ):
-        row = await declared(gateway, block_s=2.0, hold_cap_s=1.9)
+        row = await declared(gateway, block_s=2.0, hold_cap_s=1.7)
         assert row["state"] == "running"
         async with asyncio.timeout(PATIENCE_S):
             while (await state(gateway, "short"))["state"] == "running":
