@@ -10,7 +10,7 @@ import pytest
 
 from gateway_processes import processes
 from raw_client import RawClient, ask, request
-from scripted_worker import Hang, ScriptedWorker, events, json_answer, sse_end, sse_head
+from scripted_worker import Await, Hang, ScriptedWorker, events, json_answer, sse_end, sse_head
 from small_gateway import CHAT, chat_body
 from until import PATIENCE_S, until
 
@@ -239,10 +239,13 @@ async def test_a_limit_holds_for_all_processes_together() -> None:
         flags = ("--max-concurrent-requests", "4", "--queue-size", "0")
         async with processes("--worker-urls", worker.url, *flags) as served:
             await served.ready(1)
-            worker.script = lambda request: [*sse_head(), *events(*"ab", gap_s=0.5), *sse_end()]
+            word = asyncio.Event()
+            worker.script = lambda request: [*sse_head(), *events("a"), Await(word), *sse_end()]
             bodies = [chat_body(f"q{n}", stream=True) for n in range(24)]
-            answers = await asyncio.gather(*(served.post(CHAT, body) for body in bodies))
-            statuses = [answer.status for answer in answers]
+            asking = [asyncio.create_task(served.post(CHAT, body)) for body in bodies]
+            await until(lambda: sum(one.done() for one in asking) >= 20)
+            word.set()
+            statuses = [answer.status for answer in await asyncio.gather(*asking)]
             assert set(statuses) == {200, 429}
             assert statuses.count(200) <= 4
 

@@ -118,7 +118,7 @@ async def test_load_reports_are_entered_and_asked_for_again_when_the_call_fails(
     first = [pb.LoadReport(running=1), pb.LoadReport(running=2)]
     service.loads = [first, [pb.LoadReport(running=3)]]
     async with watching(service, WorkerWatches.load) as fleet:
-        await until(lambda: reported(fleet) == 3, within_s=10)
+        await until(lambda: reported(fleet) == 3)
     assert service.asked_load == ["gateway-1", "gateway-1"]
 
 
@@ -127,7 +127,7 @@ async def test_after_a_gap_in_the_news_it_is_asked_anew_from_where_they_were_who
     # Nine updates have been, and two of them did not come.
     service.kv = [[snapshot(5, 7), heartbeat(5, 9), snapshot(5, 9)], [heartbeat(5, 7)]]
     async with watching(service, WorkerWatches.kv, counts) as fleet:
-        await until(lambda: len(service.asked_kv) == 2, within_s=10)
+        await until(lambda: len(service.asked_kv) == 2)
         blocks = fleet.mirror_of(WORKER).blocks_of(WORKER)
     assert service.asked_kv == [(0, 0), (5, 7)]
     assert (blocks.epoch, blocks.complete) == (5, True)
@@ -150,7 +150,7 @@ async def test_a_fault_of_ours_in_an_update_costs_a_snapshot_and_not_the_watch(
     monkeypatch.setattr(RadixMirror, "apply", faulty)
     async with watching(service, WorkerWatches.kv, counts) as fleet:
         mirror = fleet.mirror_of(WORKER)
-        await until(lambda: mirror.blocks_of(WORKER).complete, within_s=10)
+        await until(lambda: mirror.blocks_of(WORKER).complete)
     assert service.asked_kv == [(0, 0)] * 3, "what was half taken is not gone on from"
     assert (counts.resyncs, counts.faults) == ({"fault": 2}, {"WatchKv": 2})
     said = [one for one in caplog.records if one.getMessage().startswith("a worker's news")]
@@ -171,7 +171,7 @@ async def test_a_fault_of_ours_in_a_load_report_costs_that_report(
 
     monkeypatch.setattr(Fleet, "report_load", faulty)
     async with watching(service, WorkerWatches.load, counts) as fleet:
-        await until(lambda: reported(fleet) == 3, within_s=10)
+        await until(lambda: reported(fleet) == 3)
     assert (counts.resyncs, counts.faults) == ({}, {"WatchLoad": 1})
 
 
@@ -181,5 +181,5 @@ async def test_a_worker_whose_news_never_fit_is_asked_ever_more_rarely() -> None
     service.kv = [[heartbeat(5, 9)], [heartbeat(5, 9)], [heartbeat(5, 9)], []]
     began = asyncio.get_running_loop().time()
     async with watching(service, WorkerWatches.kv):
-        await until(lambda: len(service.asked_kv) == 4, within_s=10)
+        await until(lambda: len(service.asked_kv) == 4)
     assert asyncio.get_running_loop().time() - began >= 0.1 + 0.2 + 0.4
