@@ -31,7 +31,7 @@ from scripted_worker import (
 )
 from small_gateway import SmallGateway, small_gateway
 from strict_reader import Reading, Rest, read_strictly
-from until import until
+from until import PATIENCE_S, until
 
 SECONDS = float(os.environ.get("RADIXGATE_FUZZ_SECS", "30"))
 SEED = int(os.environ.get("RADIXGATE_FUZZ_SEED", "1"))
@@ -109,7 +109,7 @@ class Fuzzer:
 
     async def _read(self, reader: asyncio.StreamReader, seen: AnswerStream, sent: Sent) -> None:
         """To the end of the connection, or until nothing more is due."""
-        patience_s = 10.0 if sent.sound >= 0 else QUIET_S
+        patience_s = PATIENCE_S if sent.sound >= 0 else QUIET_S
         while sent.sound < 0 or seen.whole < sent.sound:
             try:
                 async with asyncio.timeout(patience_s):
@@ -174,7 +174,7 @@ def check_requests(workers: list[ScriptedWorker], meant: Counter[bytes]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(max(120.0, 2 * SECONDS + 60))
+@pytest.mark.timeout(max(600.0, 2 * SECONDS + 60))
 async def test_nothing_gets_through_that_was_not_meant_and_nothing_stays(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -189,11 +189,11 @@ async def test_nothing_gets_through_that_was_not_meant_and_nothing_stays(
         fuzzer, until_time = Fuzzer(gateway), time.monotonic() + SECONDS
         await fuzzer.run(until_time)
         metrics = gateway.gateway.metrics
-        await until(lambda: not front.connections and metrics.in_flight == 0, within_s=10)
+        await until(lambda: not front.connections and metrics.in_flight == 0)
         assert gateway.in_flight() == len(gateway.gateway.headquarters.path.held) == 0
         gateway.gateway.choice.check()
         # The application waits for the rest of a body for up to 10 s.
-        await until(lambda: len(asyncio.all_tasks()) <= tasks, within_s=25)
+        await until(lambda: len(asyncio.all_tasks()) <= tasks, within_s=60)
         assert check_requests(workers, fuzzer.meant) > 0
         assert (await gateway.chat()).status == 200, "it serves on"
     for worker in workers:
