@@ -39,8 +39,7 @@ class RadixMirror:
 
     An id names its whole prefix, so a walk along a prompt's ids finds the depth of all workers in
     one pass. The walk is linear where workers report: one may have holes (an engine that evicts in
-    the middle, an event on its way), and a binary search would look past them.
-    Not thread-safe.
+    the middle, an event on its way), and a binary search would look past them. Not thread-safe.
     """
 
     def __init__(
