@@ -141,6 +141,7 @@ async def test_the_worker_sees_when_it_is_left() -> None:
             await left.wait()
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_lets_the_stream_go_on_for_its_grace() -> None:
     async def last_words(requests: AsyncIterator[bytes], context: Context) -> None:
         await context.write(b"first")
@@ -153,7 +154,7 @@ async def test_a_server_that_stops_lets_the_stream_go_on_for_its_grace() -> None
     await server.start()
     async with attached(port) as (stream, messages, running):
         await until(lambda: messages == [b"first"])
-        stopping = asyncio.create_task(server.stop(0.2))
+        stopping = asyncio.create_task(server.stop(3.0))
         for number in range(5):
             stream.send(b"%d" % number)
         await until(lambda: messages[-1] == b"4")
