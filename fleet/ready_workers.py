@@ -28,8 +28,8 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class ReadyWorkers(ReadyOrder):
-    """Kept between requests: a report changes one place of each column, which a request copies if
-    none has since.
+    """Kept between requests: a report changes one place of each column, and before that copies
+    those that a request has been given, so that a request finds them finished.
 
     Made anew when a worker becomes ready or is so no longer. Where a worker has not reported, or
     more than two seconds ago, a column holds None. What is in flight is as it was when this was
@@ -46,9 +46,11 @@ class ReadyWorkers(ReadyOrder):
         self.queued_elsewhere: list[int | None] = [*nothing]  # of those, not ours
         self.kv_share: list[float | None] = [*nothing]
         self._speeds = ComparedSpeeds([record.speed for record in records])
+        self._sent_elsewhere = 0  # workers of which some of what is queued is not ours
+        self._untold_kv = len(records)  # those whose share is None
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
-        self._told: Told | None = None  # None: to be copied anew
+        self._told: Told | None = None  # the columns as they are; None: nobody has been given them
         self.in_flight = InFlight([record.in_flight for record in records])
         for place in range(len(records)):
             self._enter(place, now)
@@ -71,6 +73,8 @@ class ReadyWorkers(ReadyOrder):
             assert record.counts is self.in_flight
             assert record.place == place
         self.in_flight.check()
+        assert self._sent_elsewhere == sum(map(bool, self.queued_elsewhere))
+        assert self._untold_kv == self.kv_share.count(None)
 
     @property
     def speeds(self) -> Sequence[float | None]:
@@ -87,21 +91,20 @@ class ReadyWorkers(ReadyOrder):
         self._speeds.heard(place, now)
 
     def told(self, now: float) -> Told:
-        """The columns as they are now. O(1) where nobody has reported since it was asked for last,
-        as of workers that never do; else O(workers), about 5 ns each."""
+        """The columns as they are now. O(1), but O(workers) when a report may be too old."""
         if now - self._oldest > REPORT_MAX_AGE_S:
             self.refresh(now)
         if self._told is None:
             self._told = Told(
-                tuple(self.running),
-                tuple(self.waiting),
-                tuple(self.queued),
-                tuple(self.queued_elsewhere),
-                tuple(self.kv_share),
-                tuple(self.in_flight.told),
+                self.running,
+                self.waiting,
+                self.queued,
+                self.queued_elsewhere,
+                self.kv_share,
+                self.in_flight.told,
                 self._speeds.column,
-                any(self.queued_elsewhere),
-                None not in self.kv_share,
+                self._sent_elsewhere > 0,
+                self._untold_kv == 0,
             )
         return self._told
 
@@ -114,22 +117,37 @@ class ReadyWorkers(ReadyOrder):
             self._enter(place, now)
 
     def _enter(self, place: int, now: float) -> None:
+        self._keep_given()
         record = self.records[place]
-        self._told = None
         report = record.fresh_report(now)
+        running = waiting = queued = elsewhere = kv_share = None
+        requests = UNREPORTED
         if report is None:
             record.forget_report()
-            self.running[place] = self.waiting[place] = None
-            self.in_flight.hear(place, UNREPORTED)
-            self.queued[place] = self.queued_elsewhere[place] = self.kv_share[place] = None
+        else:
+            running, waiting = report.running, report.waiting
+            requests = running + waiting
+            queued = report.queued_uncached_tokens
+            elsewhere = max(0, queued - report.queued_uncached_tokens_yours)
+            kv_share = _kv_share(report)
+            self._oldest = min(self._oldest, record.reported_at)
+        self._sent_elsewhere += bool(elsewhere) - bool(self.queued_elsewhere[place])
+        self._untold_kv += (kv_share is None) - (self.kv_share[place] is None)
+        self.running[place], self.waiting[place] = running, waiting
+        self.queued[place], self.queued_elsewhere[place] = queued, elsewhere
+        self.kv_share[place] = kv_share
+        self.in_flight.hear(place, requests)
+
+    def _keep_given(self) -> None:
+        """Columns that requests have been given stay as they are: copies change. O(workers) for the
+        first report after a request, 3 us for 256."""
+        if self._told is None:
             return
-        self.running[place] = report.running
-        self.waiting[place] = report.waiting
-        self.in_flight.hear(place, report.running + report.waiting)
-        queued = self.queued[place] = report.queued_uncached_tokens
-        self.queued_elsewhere[place] = max(0, queued - report.queued_uncached_tokens_yours)
-        self.kv_share[place] = _kv_share(report)
-        self._oldest = min(self._oldest, record.reported_at)
+        self._told = None
+        self.running, self.waiting = self.running[:], self.waiting[:]
+        self.queued, self.queued_elsewhere = self.queued[:], self.queued_elsewhere[:]
+        self.kv_share = self.kv_share[:]
+        self.in_flight.told = self.in_flight.told[:]
 
 
 def _kv_share(report: LoadReport) -> float | None:

@@ -53,7 +53,7 @@ def test_a_report_changes_its_worker_s_place_only() -> None:
     assert (ready.running, ready.waiting) == ([None, 3], [None, 2])
     assert (ready.queued, ready.queued_elsewhere) == ([None, 900], [None, 500])
     assert ready.kv_share == [None, 0.25]
-    assert ready.told(0.0).requests == (-1, 5)
+    assert ready.told(0.0).requests == [-1, 5]
 
 
 def test_more_of_ours_than_is_queued_is_nothing_of_others() -> None:
@@ -172,6 +172,26 @@ def test_decisions_share_the_columns_until_somebody_reports() -> None:
     before = told.ready.told(0.0)
     assert told.ready.told(0.5) is before
     told.tell(1, report(running=2), now=1.0)
-    assert (before.running, told.ready.told(1.0).running) == ((1, None), (1, 2))
-    assert told.ready.told(2.5).running == (None, 2)
-    assert told.ready.told(2.5).requests == (-1, 2)
+    assert (before.running, told.ready.told(1.0).running) == ([1, None], [1, 2])
+    assert (before.requests, told.ready.told(1.0).requests) == ([1, -1], [1, 2])
+    assert told.ready.told(2.5).running == [None, 2]
+    assert told.ready.told(2.5).requests == [-1, 2]
+
+
+def test_whether_all_tell_their_pool_and_others_have_sent_some_is_known_at_once() -> None:
+    told, full = Told(), report(kv_tokens_used=30, kv_tokens_total=120)
+    told.ready.take_charge()
+
+    def known() -> tuple[bool, bool]:
+        told.ready.check()
+        columns = told.ready.told(0.0)
+        return columns.all_tell_kv, columns.sent_elsewhere
+
+    told.tell(0, report(kv_tokens_total=120, queued_uncached_tokens=7), now=0.0)
+    assert known() == (False, True)
+    told.tell(1, full, now=0.0)
+    assert known() == (True, True)
+    told.tell(0, full, now=0.0)
+    assert known() == (True, False)
+    told.tell(1, IDLE, now=0.0)
+    assert known() == (False, False)
