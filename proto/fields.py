@@ -50,6 +50,10 @@ class Fields:
         """None of these stands there. O(names)."""
         return self._values.keys().isdisjoint(names)
 
+    def beyond(self, names: Collection[str]) -> list[str]:
+        """Those that stand there and are none of these, in their order. O(fields)."""
+        return [name for name in self._values if name not in names]
+
     # Of the names that are looked up for each request nearly all are absent: that is said first,
     # and without a further call.
 

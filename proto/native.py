@@ -9,8 +9,7 @@ from radixgate.proto.fields import Fields, as_token_ids, kind_of
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import GenerationRequest, Prompt
 from radixgate.proto.openai import MAX_PROMPTS, IdsPrompt, TextPrompt
-from radixgate.proto.sampling import MAX_TOP_LOGPROBS
-from radixgate.proto.sampling_fields import native_sampling
+from radixgate.proto.sampling_fields import native_sampling, top_logprobs
 from radixgate.proto.unsupported import NATIVE, refuse_unsupported
 
 
@@ -88,20 +87,15 @@ def _bounded(prompts: Sequence[Prompt], where: str) -> Sequence[Prompt]:
 
 
 def _read_logprobs(fields: Fields, sampling: pb.Sampling) -> None:
+    top = top_logprobs(fields, "top_logprobs_num") or 0
+    start = fields.integer("logprob_start_len")
+    ids = fields.token_ids("token_ids_logprob") or ()
     if not fields.flag("return_logprob"):
         return
-    sampling.top_logprobs = _count(fields, "top_logprobs_num")
-    start = fields.integer("logprob_start_len")
+    sampling.top_logprobs = top
     if start is not None and start >= 0:  # -1, the default: of the output only
         sampling.logprob_start = min(start, 2**32 - 1)
-    sampling.token_ids_logprob.extend(fields.token_ids("token_ids_logprob") or ())
-
-
-def _count(fields: Fields, name: str) -> int:
-    value = fields.integer(name) or 0
-    if not 0 <= value <= MAX_TOP_LOGPROBS:
-        raise RequestError(f"{name} must be from 0 to {MAX_TOP_LOGPROBS}, not {value}", param=name)
-    return value
+    sampling.token_ids_logprob.extend(ids)
 
 
 def _rids(fields: Fields, prompts: int) -> Sequence[str]:

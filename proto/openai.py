@@ -10,7 +10,6 @@ from radixgate.proto.continuous_usage import continuous
 from radixgate.proto.fields import Fields, as_token_ids, is_number, kind_of
 from radixgate.proto.generation import Encoder, GenerationRequest, Prompt
 from radixgate.proto.routing_text import message_bytes
-from radixgate.proto.sampling import MAX_TOP_LOGPROBS
 from radixgate.proto.sampling_fields import openai_sampling
 
 COMPLETION_MAX_TOKENS = 16  # OpenAI's default for text completions; chat has none
@@ -114,11 +113,6 @@ def _request(
     sampling = openai_sampling(fields, max_tokens=max_tokens, least_tokens=least)
     logprobs = answer.read_logprobs(fields)
     if logprobs is not None:
-        if not 0 <= logprobs <= MAX_TOP_LOGPROBS:
-            raise RequestError(
-                f"top logprobs must be from 0 to {MAX_TOP_LOGPROBS}, not {logprobs}",
-                param="logprobs" if fields.raw("top_logprobs") is None else "top_logprobs",
-            )
         sampling.top_logprobs = logprobs
         if echo:
             sampling.logprob_start = 0
@@ -197,12 +191,12 @@ def _check_content(content: object, where: str) -> None:
 
 
 def _tools(fields: Fields) -> list[object] | None:
-    tools = fields.items("tools")
-    if tools is None or fields.raw("tool_choice") == "none":
-        return None
+    tools = fields.items("tools") or []
     for place, tool in enumerate(tools):
         if not isinstance(tool, dict):
             raise RequestError(f"tools[{place}] must be an object", param=f"tools[{place}]")
+    if fields.raw("tool_choice") == "none":
+        return None
     return tools or None
 
 

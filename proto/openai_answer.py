@@ -14,6 +14,7 @@ from radixgate.proto.fields import Fields
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
 from radixgate.proto.openai_logprobs import Offsets
+from radixgate.proto.sampling_fields import top_logprobs
 from radixgate.proto.single_tokens import EachItsOwn, Held, SingleTokens, TokenEvents
 from radixgate.proto.usage import UsageSum
 
@@ -56,7 +57,7 @@ class _Chat:
     after_text = b"}"
 
     def read_logprobs(self, fields: Fields) -> int | None:
-        wanted = fields.integer("top_logprobs")
+        wanted = top_logprobs(fields, "top_logprobs")
         if not fields.flag("logprobs"):
             return None
         return wanted or 0
@@ -79,7 +80,7 @@ class _Completion:
     after_text = b""
 
     def read_logprobs(self, fields: Fields) -> int | None:
-        return fields.integer("logprobs")
+        return top_logprobs(fields, "logprobs")
 
     def before_text(self, first: bool) -> bytes:
         return b'"text":'

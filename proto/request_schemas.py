@@ -10,6 +10,7 @@ from typing import Any
 from radixgate.proto.fields import MAX_TOKEN_ID
 from radixgate.proto.openai import MAX_PROMPTS
 from radixgate.proto.sampling import MAX_BIAS, MAX_STOPS, MAX_TOP_LOGPROBS, RANGES
+from radixgate.proto.sampling_fields import UNHEEDED
 from radixgate.proto.unsupported import CONSTRAINTS
 
 Schema = dict[str, Any]
@@ -58,6 +59,7 @@ _LOGIT_BIAS: Schema = {
     "propertyNames": {"pattern": "^[0-9]{1,9}$"},
     "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
 }
+_ANYTHING: Schema = {}
 _UNCONSTRAINED: Schema = {"type": "null", "description": "not supported yet"}
 _SAMPLING: dict[str, Schema] = {
     **{
@@ -164,7 +166,11 @@ _NATIVE_FIELDS: dict[str, Schema] = {
             **_SAMPLING,
             "max_new_tokens": _tokens(0),
             "min_new_tokens": _tokens(0),
+            "sampling_seed": {"type": ["integer", "null"]},
+            "include_stop_str_in_output": FLAG,
+            **dict.fromkeys(UNHEEDED, _ANYTHING),
         },
+        "additionalProperties": False,
     },
     "return_logprob": FLAG,
     "return_text_in_logprobs": FLAG,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from radixgate.errors import RequestError
 from radixgate.proto.fields import Fields, is_number
 from radixgate.proto.generated import worker_pb2 as pb
-from radixgate.proto.sampling import SamplingParams
-from radixgate.proto.unsupported import NOT_NATIVE, refuse_constraints, refuse_unsupported
+from radixgate.proto.sampling import MAX_TOP_LOGPROBS, SamplingParams
+from radixgate.proto.unsupported import CONSTRAINTS, refuse_constraints, refuse_unknown
 
 _NUMBERS = (
     "temperature",
@@ -18,6 +18,28 @@ _NUMBERS = (
 )
 MAX_TOKENS = 2**31 - 1  # more asks for what is left of the context, and so does this
 _FLAGS = ("ignore_eos", "skip_special_tokens", "no_stop_trim")
+# They change nothing here: only slow tokenizers heed the first, nothing reads parameters of one's
+# own, and each token is sent as it comes.
+UNHEEDED = ("spaces_between_special_tokens", "custom_params", "stream_interval")
+# All that may stand in SGLang's `sampling_params`.
+NATIVE_NAMES = frozenset(
+    (
+        *_NUMBERS,
+        *_FLAGS,
+        *CONSTRAINTS,
+        *UNHEEDED,
+        "include_stop_str_in_output",
+        "logit_bias",
+        "max_new_tokens",
+        "min_new_tokens",
+        "n",
+        "sampling_seed",
+        "seed",
+        "stop",
+        "stop_token_ids",
+        "top_k",
+    )
+)
 
 
 def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int = 1) -> pb.Sampling:
@@ -26,12 +48,11 @@ def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int =
     Raises RequestError naming the field.
     """
     wire = _common(body)
-    for name in ("max_completion_tokens", "max_tokens"):
+    for name in ("max_tokens", "max_completion_tokens"):  # the second counts where both are given
         given = body.integer(name)
         if given is not None:
             _at_least(body, name, given, least_tokens)
             max_tokens = given
-            break
     if max_tokens is not None:
         wire.max_tokens = min(max_tokens, MAX_TOKENS)
     _minimum(body, "min_tokens", wire)
@@ -39,8 +60,9 @@ def openai_sampling(body: Fields, *, max_tokens: int | None, least_tokens: int =
 
 
 def native_sampling(params: Fields) -> pb.Sampling:
-    """From SGLang's `sampling_params`; without `max_new_tokens` it is 128, as there."""
-    refuse_unsupported(params, NOT_NATIVE)
+    """From SGLang's `sampling_params`; without `max_new_tokens` it is 128, as there. A name that
+    is not known is refused, as there."""
+    refuse_unknown(params, NATIVE_NAMES)
     wire = _common(params)
     given = params.integer("max_new_tokens")
     if given is not None:
@@ -48,6 +70,17 @@ def native_sampling(params: Fields) -> pb.Sampling:
     wire.max_tokens = 128 if given is None else min(given, MAX_TOKENS)
     _minimum(params, "min_new_tokens", wire)
     return checked(wire, params, {"max_tokens": "max_new_tokens", "min_tokens": "min_new_tokens"})
+
+
+def top_logprobs(fields: Fields, name: str) -> int | None:
+    """How many of the most likely tokens are to be told with each; None: nothing is said of it."""
+    value = fields.integer(name)
+    if value is not None and not 0 <= value <= MAX_TOP_LOGPROBS:
+        where = fields.path(name)
+        raise RequestError(
+            f"{where} must be from 0 to {MAX_TOP_LOGPROBS}, not {value}", param=where
+        )
+    return value
 
 
 def checked(

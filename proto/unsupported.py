@@ -3,7 +3,7 @@
 The names are SGLang's, vLLM's and OpenAI's own older ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from radixgate.proto.fields import Fields
 
@@ -28,8 +28,8 @@ CONSTRAINTS: Mapping[str, str] = dict.fromkeys(
     ),
     _UNCONSTRAINED,
 )
-# OpenAI's spelling where SGLang's is expected, which refuses them, too.
-NOT_NATIVE: Mapping[str, str] = {
+# OpenAI's spelling where SGLang's is expected.
+_NOT_NATIVE: Mapping[str, str] = {
     "max_tokens": "is max_new_tokens here",
     "max_completion_tokens": "is max_new_tokens here",
     "min_tokens": "is min_new_tokens here",
@@ -93,6 +93,14 @@ def refuse_unsupported(fields: Fields, names: Mapping[str, str]) -> None:
     for name, why in names.items():
         if _asks(fields.raw(name)):
             raise fields.refuse(name, why)
+
+
+def refuse_unknown(params: Fields, known: Collection[str]) -> None:
+    """Of SGLang's `sampling_params`, where a name that is mistyped is refused, too: passed over it
+    would change what comes, and nobody would know. Raises RequestError naming the first."""
+    for name in params.beyond(known):
+        why = _NOT_NATIVE.get(name, f"is not known; there are {', '.join(sorted(known))}")
+        raise params.refuse(name, why)
 
 
 def _asks(value: object) -> bool:

@@ -10,6 +10,8 @@ from radixgate.errors import RequestError
 from radixgate.proto.generation import AnswerContext
 from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat
+from radixgate.proto.request_schemas import GENERATE
+from radixgate.proto.sampling_fields import NATIVE_NAMES
 from radixgate.proto.sse import SseScanner
 
 CONTEXT = AnswerContext("r1", "toy", 0, lambda token: bytes([token]), rids=("mine",))
@@ -51,6 +53,10 @@ def test_zero_new_tokens_score_a_prompt() -> None:
         ({"text": "a", "sampling_params": {"json_schema": "{}"}}, "sampling_params.json_schema"),
         ({"text": "a", "sampling_params": {"max_tokens": 5}}, "sampling_params.max_tokens"),
         ({"text": "a", "sampling_params": {"min_tokens": 5}}, "sampling_params.min_tokens"),
+        ({"text": "a", "sampling_params": {"temprature": 0}}, "sampling_params.temprature"),
+        ({"text": "a", "sampling_params": {"best_of": None}}, "sampling_params.best_of"),
+        ({"text": "a", "top_logprobs_num": 99}, "top_logprobs_num"),
+        ({"text": "a", "token_ids_logprob": [2**32]}, "token_ids_logprob[0]"),
         ({"text": ["a", "b"], "rid": "r"}, "rid"),
         ({"text": ["a", "b"], "rid": ["r", "r"]}, "rid"),
         ({"text": "a", "image_data": "x"}, "image_data"),
@@ -65,6 +71,17 @@ def test_a_wrong_request_names_its_field(body: dict[str, object], field: str) ->
     with pytest.raises(RequestError) as wrong:
         parse_generate(body)
     assert wrong.value.param == field
+
+
+def test_every_name_that_sglang_has_is_known_and_told_in_the_schema() -> None:
+    told = GENERATE["anyOf"][0]["properties"]["sampling_params"]["properties"]
+    assert told.keys() == NATIVE_NAMES
+    params = {
+        "stream_interval": 2,
+        "custom_params": {"a": 1},
+        "spaces_between_special_tokens": True,
+    }
+    assert parse_generate({"text": "a", "sampling_params": params}).sampling.max_tokens == 128
 
 
 def answer(body: dict[str, object], *items: tuple[int, Any]) -> Any:
