@@ -30,7 +30,7 @@ class Lineup(msgspec.Struct, eq=False):
         """O(workers), about 20 ns each; what is cached is found when first asked for."""
         ready = self._ready
         told, in_flight = ready.told(self._now), ready.in_flight
-        elsewhere, kv_share = told.queued_elsewhere, told.kv_share
+        elsewhere, kv_share, most_kv = told.queued_elsewhere, told.kv_share, told.most_kv
         return Candidates(
             ids=ready.ids,
             requests_in_flight=in_flight.requests[:],
@@ -39,13 +39,14 @@ class Lineup(msgspec.Struct, eq=False):
             waiting=told.waiting,
             queued_uncached_tokens=told.queued,
             queued_elsewhere=_unknown_to_us(elsewhere, ready) if told.sent_elsewhere else elsewhere,
-            kv_share_used=kv_share if told.all_tell_kv else _kv_shares_used(kv_share, ready),
+            kv_share_used=_kv_shares_used(kv_share, ready) if most_kv is None else kv_share,
             prefill_tokens_per_s=told.speeds,
             read_cached_tokens=self.cached_tokens,
             read_recent_share=self.recent_share,
             read_decode_step_s=self.decode_step_s,
             reported_requests=told.requests,
             requests_there=in_flight.there[:],
+            most_kv_share=most_kv,
         )
 
     def cached_tokens(self) -> Sequence[int]:

@@ -58,7 +58,7 @@ class PickedWorkers(ReadyOrder):
             requests=self._column([of.requests for of in whole]),
             speeds=self._column([of.speeds for of in whole]),
             sent_elsewhere=any(elsewhere),
-            all_tell_kv=None not in kv_share,
+            most_kv=max(filter(None, kv_share), default=0.0) if None not in kv_share else None,
         )
 
     def _column(self, whole: Sequence[Sequence[Value]]) -> Sequence[Value]:

@@ -24,7 +24,7 @@ class Told(msgspec.Struct, frozen=True):
     requests: Sequence[int]  # running and waiting; UNREPORTED where there is no report
     speeds: Sequence[float | None]
     sent_elsewhere: bool  # some of what is queued was sent by others
-    all_tell_kv: bool  # nobody's share is None
+    most_kv: float | None  # the largest share; None: somebody's is
 
 
 class ReadyWorkers(ReadyOrder):
@@ -48,6 +48,7 @@ class ReadyWorkers(ReadyOrder):
         self._speeds = ComparedSpeeds([record.speed for record in records])
         self._sent_elsewhere = 0  # workers of which some of what is queued is not ours
         self._untold_kv = len(records)  # those whose share is None
+        self._most_kv = 0.0  # of the others the largest
         # No report of the columns is older; the oldest may be younger than this.
         self._oldest = float("inf")
         self._told: Told | None = None  # the columns as they are; None: nobody has been given them
@@ -75,6 +76,7 @@ class ReadyWorkers(ReadyOrder):
         self.in_flight.check()
         assert self._sent_elsewhere == sum(map(bool, self.queued_elsewhere))
         assert self._untold_kv == self.kv_share.count(None)
+        assert self._most_kv == max(filter(None, self.kv_share), default=0.0)
 
     @property
     def speeds(self) -> Sequence[float | None]:
@@ -104,7 +106,7 @@ class ReadyWorkers(ReadyOrder):
                 self.in_flight.told,
                 self._speeds.column,
                 self._sent_elsewhere > 0,
-                self._untold_kv == 0,
+                None if self._untold_kv else self._most_kv,
             )
         return self._told
 
@@ -132,11 +134,19 @@ class ReadyWorkers(ReadyOrder):
             kv_share = _kv_share(report)
             self._oldest = min(self._oldest, record.reported_at)
         self._sent_elsewhere += bool(elsewhere) - bool(self.queued_elsewhere[place])
-        self._untold_kv += (kv_share is None) - (self.kv_share[place] is None)
         self.running[place], self.waiting[place] = running, waiting
         self.queued[place], self.queued_elsewhere[place] = queued, elsewhere
-        self.kv_share[place] = kv_share
+        self._enter_kv_share(place, kv_share)
         self.in_flight.hear(place, requests)
+
+    def _enter_kv_share(self, place: int, share: float | None) -> None:
+        """O(1), but O(workers) when the largest becomes less."""
+        before, self.kv_share[place] = self.kv_share[place], share
+        self._untold_kv += (share is None) - (before is None)
+        if share is not None and share >= self._most_kv:
+            self._most_kv = share
+        elif before == self._most_kv:
+            self._most_kv = max(filter(None, self.kv_share), default=0.0)
 
     def _keep_given(self) -> None:
         """Columns that requests have been given stay as they are: copies change. O(workers) for the

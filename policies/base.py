@@ -57,6 +57,8 @@ class Candidates(msgspec.Struct, frozen=True):
     reported_requests: Sequence[int] = ()
     # Whichever is more of those and of `requests_in_flight`; empty: nobody has compared them.
     requests_there: Sequence[int] = ()
+    # The largest of `kv_share_used`; None: one of them is, or nobody has compared them.
+    most_kv_share: float | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -88,6 +88,8 @@ class KvCost:
         cached = candidates.read_cached_tokens()
         queued = queued_tokens(candidates)
         speeds = self._speeds.of(candidates.prefill_tokens_per_s)
+        most = candidates.most_kv_share
+        nobody_full = most is not None and most <= _FULL
         costs, least, equals, best, holders = cheapest(
             self._weights,
             prompt_tokens,
@@ -95,7 +97,7 @@ class KvCost:
             cached,
             requests_there(candidates),
             speeds,
-            self._pressure_s.of(candidates.kv_share_used),
+            {} if nobody_full else self._pressure_s.of(candidates.kv_share_used),
         )
         late = False
         if self._slo is not None:

@@ -106,6 +106,8 @@ def _choose_among(
         return [steps[at] for at in own] if steps else ()
 
     added_up, there = candidates.reported_requests, candidates.requests_there
+    kv_share = [candidates.kv_share_used[at] for at in own]
+    compared = candidates.most_kv_share is not None
     mine = Candidates(
         ids=[candidates.ids[at] for at in own],
         requests_in_flight=[candidates.requests_in_flight[at] for at in own],
@@ -114,13 +116,14 @@ def _choose_among(
         waiting=[candidates.waiting[at] for at in own],
         queued_uncached_tokens=[candidates.queued_uncached_tokens[at] for at in own],
         queued_elsewhere=[candidates.queued_elsewhere[at] for at in own],
-        kv_share_used=[candidates.kv_share_used[at] for at in own],
+        kv_share_used=kv_share,
         prefill_tokens_per_s=[candidates.prefill_tokens_per_s[at] for at in own],
         read_cached_tokens=cached,
         read_recent_share=lambda at: candidates.read_recent_share(own[at]),
         read_decode_step_s=steps_s,
         reported_requests=[added_up[at] for at in own] if added_up else (),
         requests_there=[there[at] for at in own] if there else (),
+        most_kv_share=max(filter(None, kv_share), default=0.0) if compared else None,
     )
     choice = policy.choose(request, mine)
 

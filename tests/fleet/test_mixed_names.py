@@ -130,6 +130,7 @@ def test_picked_columns_are_those_of_workers_looked_at_anew(seed: int) -> None:
         assert [*found.waiting] == [*expected.waiting]
         assert [*found.queued_uncached_tokens] == [*expected.queued]
         assert [*found.queued_elsewhere] == [*expected.queued_elsewhere]
+        assert found.most_kv_share == expected.most_kv
         assert [*found.reported_requests] == [*expected.requests]
         assert [*found.requests_in_flight] == anew.in_flight.requests
         assert [*found.uncached_tokens_in_flight] == anew.in_flight.uncached

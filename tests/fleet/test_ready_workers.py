@@ -95,11 +95,20 @@ def test_columns_are_those_of_ready_workers_made_anew(
     for number, (place, speaks, later) in enumerate(steps):
         now += later
         if speaks:
-            told.tell(place, report(running=number, queued_uncached_tokens=number), now)
+            used = 7 * number % 10
+            tells = report(
+                running=number,
+                queued_uncached_tokens=number,
+                kv_tokens_used=used,
+                kv_tokens_total=10 if used else 0,
+            )
+            told.tell(place, tells, now)
         told.ready.refresh(now)
         anew = ReadyWorkers(told.ready.records, now)
         assert told.ready.running == anew.running
         assert told.ready.queued_elsewhere == anew.queued_elsewhere
+        assert told.ready.kv_share == anew.kv_share
+        assert told.ready.told(now).most_kv == anew.told(now).most_kv
 
 
 def test_a_speed_is_entered_with_the_report_that_shows_it() -> None:
@@ -178,20 +187,22 @@ def test_decisions_share_the_columns_until_somebody_reports() -> None:
     assert told.ready.told(2.5).requests == [-1, 2]
 
 
-def test_whether_all_tell_their_pool_and_others_have_sent_some_is_known_at_once() -> None:
+def test_the_fullest_pool_and_whether_others_have_sent_some_is_known_at_once() -> None:
     told, full = Told(), report(kv_tokens_used=30, kv_tokens_total=120)
     told.ready.take_charge()
 
-    def known() -> tuple[bool, bool]:
+    def known() -> tuple[float | None, bool]:
         told.ready.check()
         columns = told.ready.told(0.0)
-        return columns.all_tell_kv, columns.sent_elsewhere
+        return columns.most_kv, columns.sent_elsewhere
 
     told.tell(0, report(kv_tokens_total=120, queued_uncached_tokens=7), now=0.0)
-    assert known() == (False, True)
+    assert known() == (None, True)
     told.tell(1, full, now=0.0)
-    assert known() == (True, True)
+    assert known() == (0.25, True)
+    told.tell(1, report(kv_tokens_used=12, kv_tokens_total=120), now=0.0)
+    assert known() == (0.1, True)
     told.tell(0, full, now=0.0)
-    assert known() == (True, False)
+    assert known() == (0.25, False)
     told.tell(1, IDLE, now=0.0)
-    assert known() == (False, False)
+    assert known() == (None, False)

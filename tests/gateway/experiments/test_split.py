@@ -96,10 +96,13 @@ def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
         read_decode_step_s=lambda: [0.01, 0.02, None],
         reported_requests=(23, 25, 27),
         requests_there=(24, 26, 28),
+        most_kv_share=0.3,
     )
     assert policy.choose(request("s"), three).index == 0
     (mine,) = arm.given
+    assert mine.most_kv_share == 0.3
     lists = [name for name in Candidates.__struct_fields__ if not name.startswith("read_")]
+    lists.remove("most_kv_share")  # which is one number
     for name in lists:
         whole = getattr(three, name)
         assert list(getattr(mine, name)) == [whole[0], whole[2]], name
@@ -110,6 +113,11 @@ def test_an_arm_is_told_of_its_own_workers_all_that_is_known() -> None:
     policy.choose(request("s"), nobody_tells)
     assert arm.given[-1].read_decode_step_s() == ()
     assert arm.given[-1].reported_requests == ()
+    without_the_fullest = structs.replace(three, kv_share_used=[0.1, 0.3, 0.2])
+    policy.choose(request("s"), without_the_fullest)
+    assert arm.given[-1].most_kv_share == 0.2
+    policy.choose(request("s"), structs.replace(three, most_kv_share=None))
+    assert arm.given[-1].most_kv_share is None
 
 
 def test_an_empty_pool_is_stood_in_for() -> None:
