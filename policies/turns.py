@@ -22,6 +22,9 @@ class Turns:
         self._turn = 0
         self._ids: Sequence[str] = ()  # the candidates of the last question
         self._column: list[int] = []  # their turns; 0: none yet
+        # Their indices, whose turn is longest ago first; None: nobody has asked for it again and
+        # again, or one had none yet.
+        self._order: dict[int, None] | None = None
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Turns":
         """O(ids), 10 ns each: nothing in it is ever changed in place, and the column made anew."""
@@ -30,14 +33,21 @@ class Turns:
         return twin
 
     def next(self, ids: Sequence[str], among: Sequence[int]) -> int:
-        """One of the rising indices `among`: whose turn is longest ago. O(among), and O(ids) if
-        it is another list of ids, which nobody changes, than the time before."""
-        if ids is not self._ids:
-            self._ids, self._column = ids, list(map(self._last.get, ids, repeat(0)))
+        """One of the rising indices `among`: whose turn is longest ago. O(among), O(1) where these
+        are all as the time before; and O(ids) if it is another list of ids, which nobody changes.
+        """
+        another = ids is not self._ids
+        if another:
+            self._line_up(ids)
         column = self._column
-        turns = column if len(among) == len(column) else [column[index] for index in among]
+        everyone = len(among) == len(column)
+        if everyone and self._order is not None:
+            return next(iter(self._order))
+        turns = column if everyone else [column[index] for index in among]
         longest = min(turns)
         if longest:
+            if everyone and not another:
+                self._order = dict.fromkeys(sorted(among, key=turns.__getitem__))
             return among[turns.index(longest)]
         # Drawn anew each time: two gateways that start together do not take the same order.
         # In calls, not in a loop: at first a fleet of 256 draws so many each time.
@@ -56,9 +66,16 @@ class Turns:
         self._last[worker_id] = self._turn
         if ids is self._ids:
             self._column[index] = self._turn
+            if self._order is not None:
+                del self._order[index]
+                self._order[index] = None
         else:
-            self._ids = ()
+            self._line_up(())
         if len(self._last) > _MAX_IDS:
             for old in list(self._last)[: _MAX_IDS // 2]:
                 del self._last[old]
-            self._ids = ()
+            self._line_up(())
+
+    def _line_up(self, ids: Sequence[str]) -> None:
+        self._ids, self._column = ids, list(map(self._last.get, ids, repeat(0)))
+        self._order = None

@@ -66,12 +66,15 @@ def test_a_list_that_comes_again_is_as_good_as_a_new_one() -> None:
     same, anew = Turns(random.Random(1)), Turns(random.Random(1))
     draw = random.Random(2)
     others = [[*IDS], [*IDS, "d"], ["d", "b"]]
-    for _ in range(200):
-        ids = draw.choice(others)
-        among = sorted(draw.sample(range(len(ids)), draw.randint(1, len(ids))))
+    ids = others[0]
+    for _ in range(400):
+        if draw.random() < 0.2:
+            ids = draw.choice(others)
+        some = len(ids) if draw.random() < 0.5 else draw.randint(1, len(ids))
+        among = sorted(draw.sample(range(len(ids)), some))
         chosen = same.next(ids, among)
         assert anew.next([*ids], among) == chosen
-        if draw.random() < 0.8:
+        if draw.random() < 0.9:
             same.took(ids, chosen)
             anew.took([*ids], chosen)
         else:
