@@ -138,7 +138,7 @@ class Attempts(FaultNet):
         else:
             neutral = error.status < 500 or isinstance(error, InternalFault)
             self._end_attempt(Outcome.REFUSED if neutral else _FAILED)
-        by_order = isinstance(error, AbortedByOrder)  # before it was sent
+        by_order = isinstance(error, AbortedByOrder)  # unsent, or of a foreign worker
         if by_order or (self._progress is not None and self._progress.ended_by_order):
             self._end_aborted()
         else:

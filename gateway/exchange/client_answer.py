@@ -130,8 +130,10 @@ class ClientAnswer:
 
     def end_aborted(self, ending: Ending, counts: AnswerCounts | None) -> None:
         """The answer is ended by order."""
-        if self.sent and ending.status != 200:
-            self._break_off(AbortedByOrder("the request was aborted"))  # of no form that has an end
+        held = self.held
+        if self.sent and (held is None or not held.streams or ending.status != 200):
+            # Of no form that has an end.
+            self._break_off(AbortedByOrder("the request was aborted"), _OK)
             return
         if self.sent:
             self._client.on_body(self._gap() + ending.rest)
@@ -145,7 +147,7 @@ class ClientAnswer:
         if self.ended:
             return
         if self.sent:
-            self._break_off(error)
+            self._break_off(error, FinalOutcome.UPSTREAM_ERROR)
         else:
             self._fail(error)
 
@@ -170,10 +172,10 @@ class ClientAnswer:
         self._client.on_body(body)
         self._client.on_end(None)
 
-    def _break_off(self, error: RadixgateError) -> None:
+    def _break_off(self, error: RadixgateError, outcome: FinalOutcome) -> None:
         held = self.held
         assert held is not None
-        self._count(FinalOutcome.UPSTREAM_ERROR)
+        self._count(outcome)
         if not held.streams:
             self._client.on_failure(error)
             return

@@ -90,7 +90,6 @@ class HttpAttempt:
         "_paused",
         "_reader",
         "_request",
-        "_streams",
         "by_order",
     )
 
@@ -105,7 +104,6 @@ class HttpAttempt:
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
         self._lane: ChunkLane | None = None  # None: there is none, or not yet
-        self._streams = False  # a good stream has begun
         self.by_order = False  # the worker is told to end it
 
     @property
@@ -151,6 +149,9 @@ class HttpAttempt:
     def on_response(self, status: int, headers: Headers) -> None:
         if self._downstream is None:
             return
+        if self.by_order and status >= 400:
+            self.fail(_aborted())  # so some workers end what has not begun, or does not stream
+            return
         if status == 401 and self._client.pool.credentials:
             # The key is ours: the client has given no wrong one, and could not mend it.
             self.fail(self._client.pool.failure("it does not take the key it is asked with"))
@@ -158,7 +159,6 @@ class HttpAttempt:
         seen = self._client.seen_heads.of(status, headers)
         if seen.reader is not None:
             self._reader = seen.reader()
-        self._streams = seen.whole is not None and seen.whole.streams
         self._downstream.on_head(status, seen.passed)
 
     def on_data(self, data: bytes) -> None:
@@ -220,7 +220,7 @@ class HttpAttempt:
 
     def on_broken(self, error: RadixgateError, answered: bool) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None and connection.used and not answered:
+        if connection is not None and connection.used and not answered and not self.by_order:
             # The worker closed a kept connection as we took it up again: it has not seen the
             # request, so this is no failure of the worker's. A fresh connection is not `used`.
             self.dial()
@@ -231,9 +231,8 @@ class HttpAttempt:
             downstream.on_failure(error)
 
     def _of_the_end(self, error: RadixgateError) -> RadixgateError:
-        """Of a stream that broke off: a worker may do so when it is told to end it."""
-        told = self.by_order and self._streams and isinstance(error, WorkerFailed)
-        return AbortedByOrder("the request was aborted") if told else error
+        """Of what broke off: a worker may do so when it is told to end it."""
+        return _aborted() if self.by_order and isinstance(error, WorkerFailed) else error
 
     # ------------------------------------------------------------ the connection
 
@@ -272,3 +271,7 @@ class HttpAttempt:
         downstream, self._downstream = self._downstream, None
         self._client.running.discard(self)
         return downstream
+
+
+def _aborted() -> AbortedByOrder:
+    return AbortedByOrder("the request was aborted")

@@ -91,8 +91,70 @@ async def test_a_form_without_an_end_by_order_gets_an_error_and_blames_nobody() 
         answer = await aborted(gateway, worker, [Reset()], "/v1/responses")
         assert (answer.status, answer.cut, answer.events[-1]) == (200, False, b"[DONE]")
         assert json.loads(answer.events[-2])["error"]["type"] == "aborted"
+        assert await gateway.counter("radixgate_requests_total", outcome="ok") == 1
         name = f"127.0.0.1:{worker.port}"
         assert (await gateway.get(f"/workers/{name}")).json["breaker"] == "closed"
+
+
+async def test_what_does_not_stream_and_has_begun_to_go_out_is_cut() -> None:
+    """Its JSON has no end that could be put behind half of it."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 90000\r\n\r\n"
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
+        told = asyncio.Event()
+
+        def take(_: object) -> list[Step]:
+            told.set()
+            return json_answer({})
+
+        worker.admin["/abort_request"] = take
+        worker.script = lambda request: [Raw(head + b"x" * 70_000), Await(told), Reset()]
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(rid="mine")))
+            assert b"content-length: 90000\r\n" in await client.reader.readuntil(b"\r\n\r\n")
+            assert await client.reader.readexactly(70_000) == b"x" * 70_000
+            await gateway.post("/abort_request", {"rid": "mine"})
+            assert await client.ended()
+        assert await gateway.counter("radixgate_requests_total", outcome="ok") == 1
+        name = f"127.0.0.1:{worker.port}"
+        assert (await gateway.get(f"/workers/{name}")).json["breaker"] == "closed"
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["new-connection", "kept-connection"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("end", [[Reset()], json_answer({}, 500)], ids=["reset", "500"])
+async def test_what_has_not_begun_is_not_run_elsewhere(
+    end: Sequence[Step], stream: bool, used: bool
+) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        ScriptedWorker() as other,
+        small_gateway([worker, other], rules=RULES) as gateway,
+    ):
+        told = asyncio.Event()
+
+        def take(_: object) -> list[Step]:
+            told.set()
+            return json_answer({})
+
+        if used:
+            assert [(await gateway.chat()).status for _ in range(4)] == [200] * 4
+        before = len(worker.requests) + len(other.requests)
+        for one in (worker, other):
+            one.admin["/abort_request"] = take
+            one.script = lambda request: [Await(told), *end]
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(stream=stream, rid="mine")))
+            await until(lambda: len(worker.requests) + len(other.requests) == before + 1)
+            await gateway.post("/abort_request", {"rid": "mine"})
+            answer = await client.answer()
+        assert (answer.status, answer.cut, b'"abort"' in answer.body) == (200, False, True)
+        assert len(worker.requests) + len(other.requests) == before + 1
+        assert await gateway.counter("radixgate_retries_total") == 0
+        assert await gateway.counter("radixgate_requests_total", outcome="upstream_error") == 0
+        for one in (worker, other):
+            told_of = (await gateway.get(f"/workers/127.0.0.1:{one.port}")).json
+            assert told_of["breaker"] == "closed"
+        await until(lambda: gateway.in_flight() == 0)
 
 
 @pytest.mark.parametrize("end", ENDS[1:])
