@@ -25,6 +25,7 @@ _STEP = re.compile(rb'["\[\]{},]')
 _MOST_STEPS = 131_072
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(rb"\s*+:\s*+(-?[0-9]{1,18})(?:\.0+)?\s*+[,}]")
+_IS_NAME = re.compile(rb"\s*+:")  # the string before; else it is a value
 # An outer field is looked for so far from either end of an object.
 _NEAR_BYTES = 16_384
 # And by a walk, whose costs are in microseconds, about.
@@ -34,6 +35,7 @@ _MOST_BACKSLASHES = 64  # in a row
 _MARK, _MARKS = re.compile(rb'["\[\]{}]'), (b'"', b"[", b"]", b"{", b"}")
 _LEAP_BYTES = 256  # numbers that go on for longer are leapt over
 _NUMBER_BYTES, _TEXT_BYTES = 1_000, 4_000  # that one step of the walk takes
+_VALUE_BYTES = 64  # in which an integer ends behind its name: blanks may go on for megabytes
 _decode = msgspec.json.decode
 
 
@@ -136,8 +138,9 @@ def _walked_to(written: bytes, key: bytes) -> int | None:
             if not at:
                 break
             cost += (at - mark) // _TEXT_BYTES
-            if written[mark:at] == key and depth == 1:
-                number = _NUMBER.match(written, at)
+            upto = at + _VALUE_BYTES
+            if written[mark:at] == key and depth == 1 and _IS_NAME.match(written, at, upto):
+                number = _NUMBER.match(written, at, upto)
                 found = int(number[1]) if number else None
         else:
             depth += 1 if one in b"[{" else -1

@@ -21,7 +21,7 @@ from radixgate.proto.fields import whole_number
 
 TEXTS = st.text(st.sampled_from('ab"\\\n{}[],:é'), max_size=40)
 VALUES = st.recursive(
-    st.none() | st.integers(-9, 9) | st.sampled_from((2.0, -3.0, 2.5)) | TEXTS,
+    st.none() | st.integers(-9, 9) | st.sampled_from((2.0, -3.0, 2.5, "priority")) | TEXTS,
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(TEXTS | st.just("priority"), inner, max_size=4)
@@ -89,6 +89,11 @@ LONG = 'a \\" \'priority": 8,' * 200_000
         pytest.param({"input_ids": IDS, "priority": 5, "ids": IDS}, 5, id="between-ids"),
         pytest.param({"x": [CHAT, PLAIN], "priority": -5, "y": [[LONG]]}, -5, id="between-arrays"),
         pytest.param({"x": PLAIN, "z": {"priority": 5}, "y": PLAIN}, 0, id="between-and-deeper"),
+        pytest.param(
+            {"x": PLAIN, "priority": 5, "service_tier": "priority", "y": PLAIN},
+            5,
+            id="also-a-value",
+        ),
         pytest.param({"text": LONG, "priority": 5, "more": LONG}, 0, id="between-many-quotes"),
         pytest.param({"a": {"priority": 5}, "text": LONG, "b": ["priority"]}, 0, id="neither"),
         pytest.param([{"priority": 5}, LONG], 0, id="no-object"),
@@ -96,6 +101,19 @@ LONG = 'a \\" \'priority": 8,' * 200_000
 )
 def test_the_priority_of_a_large_body(body: object, priority: int) -> None:
     assert priority_of(json.dumps(body).encode()) == priority
+
+
+@pytest.mark.parametrize(
+    ("blanks", "priority"),
+    [pytest.param(40, 5, id="some"), pytest.param(100_000, None, id="without-end")],
+)
+@pytest.mark.parametrize("field", ['"priority":_5', '"priority"_:5'])
+def test_blanks_are_not_read_on_and_on_for_a_priority(
+    field: str, blanks: int, priority: int | None
+) -> None:
+    far = "x" * 20_000
+    body = f'{{"x":"{far}",{field.replace("_", " " * blanks)},"y":"{far}"}}'
+    assert outer_integer(body.encode(), b"priority") == priority
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1))
