@@ -108,22 +108,37 @@ static int submit(Ring *ring, unsigned count, int *took) {
     return 0;
 }
 
-static int prepare(Ring *ring, unsigned number, PyObject *fd, PyObject *piece, Py_ssize_t *size) {
-    char *bytes;
-    long socket = PyLong_AsLong(fd);
-    if (socket == -1 && PyErr_Occurred()) return -1;
-    if (PyBytes_AsStringAndSize(piece, &bytes, size)) return -1;
+/* All of them before any goes out, so that a TypeError means that none has. */
+static int check(PyObject *fds, PyObject *pieces, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *fd = PyList_GetItem(fds, i);
+        if (!PyLong_Check(fd) || !PyBytes_Check(PyList_GetItem(pieces, i))) {
+            PyErr_Format(PyExc_TypeError, "number %zd is no socket's number with its bytes", i);
+            return -1;
+        }
+        long socket = PyLong_AsLong(fd);
+        if ((socket == -1 && PyErr_Occurred()) || socket != (int)socket) {
+            PyErr_Format(PyExc_TypeError, "number %zd is no socket's number", i);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Of a socket and a piece that `check` has seen. */
+static Py_ssize_t prepare(Ring *ring, unsigned number, PyObject *fd, PyObject *piece) {
+    Py_ssize_t size = PyBytes_Size(piece);
     unsigned tail = *ring->sq_tail + number, at = tail & ring->sq_mask;
     struct io_uring_sqe *entry = &ring->sqes[at];
     memset(entry, 0, sizeof *entry);
     entry->opcode = IORING_OP_SEND;
-    entry->fd = (int)socket;
-    entry->addr = (unsigned long)bytes;
-    entry->len = (unsigned)*size;
+    entry->fd = (int)PyLong_AsLong(fd);
+    entry->addr = (unsigned long)PyBytes_AsString(piece);
+    entry->len = (unsigned)size;
     entry->msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     entry->user_data = number;
     ring->sq_array[at] = at;
-    return 0;
+    return size;
 }
 
 static int note(PyObject *unsent, Py_ssize_t index, int took) {
@@ -143,6 +158,7 @@ static PyObject *ring_send(PyObject *self, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "a piece for each socket");
         return NULL;
     }
+    if (check(fds, pieces, count)) return NULL;
     PyObject *unsent = PyList_New(0);
     if (!unsent) return NULL;
     int took[ENTRIES];
@@ -150,9 +166,8 @@ static PyObject *ring_send(PyObject *self, PyObject *args) {
     for (Py_ssize_t from = 0; from < count; from += ENTRIES) {
         unsigned row = count - from < ENTRIES ? (unsigned)(count - from) : ENTRIES;
         for (unsigned i = 0; i < row; i++)
-            if (prepare(ring, i, PyList_GetItem(fds, from + i), PyList_GetItem(pieces, from + i),
-                        &sizes[i]))
-                goto failed;
+            sizes[i] = prepare(ring, i, PyList_GetItem(fds, from + i),
+                               PyList_GetItem(pieces, from + i));
         __atomic_store_n(ring->sq_tail, *ring->sq_tail + row, __ATOMIC_RELEASE);
         if (submit(ring, row, took)) {
             PyErr_SetFromErrno(PyExc_OSError);

@@ -6,5 +6,6 @@ class Ring:
         """Hand each socket its piece, without waiting for any.
 
         Of those that did not go out whole: number in the row, and the bytes that went or, below
-        zero, the error. Raises OSError if nobody knows what went out.
+        zero, the error. Raises TypeError if one is no piece of a socket's: none has gone out. After
+        any other exception nobody knows what went out, and the kernel may still read the pieces.
         """

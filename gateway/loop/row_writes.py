@@ -81,7 +81,12 @@ class RowWrites:
             pieces.append(data)
         try:
             unsent = self._ring.send(fds, pieces)
-        except OSError:
+        except TypeError:
+            # One is no bytes, and none has gone out: so it costs no connection but its own.
+            for transport, data in zip(transports, pieces, strict=True):
+                _write(transport, data)
+            return
+        except Exception:
             _log.exception("a row of writes failed; from now on each is made alone")
             self._ring = None
             for transport in transports:

@@ -51,14 +51,14 @@ class Wire:
 class ScriptedRing:
     """Takes all but what it is told to leave."""
 
-    def __init__(self, *unsent: tuple[int, int], broken: bool = False) -> None:
+    def __init__(self, *unsent: tuple[int, int], broken: Exception | None = None) -> None:
         self.rows: list[list[tuple[int, bytes]]] = []
         self._unsent, self._broken = list(unsent), broken
 
     def send(self, fds: list[int], pieces: list[bytes], /) -> list[tuple[int, int]]:
         self.rows.append(list(zip(fds, pieces, strict=True)))
-        if self._broken:
-            raise OSError(errno.EFAULT, "broken")
+        if self._broken is not None:
+            raise self._broken
         return self._unsent
 
 
@@ -107,10 +107,11 @@ def test_what_a_socket_does_not_take_is_its_transports() -> None:
     assert written == {0: [b"0"], 2: [b"for 2"], 5: [b"for 5"]}
 
 
+@pytest.mark.parametrize("broken", [OSError(errno.EFAULT, "broken"), MemoryError()])
 def test_when_nobody_knows_what_went_out_these_end_and_later_rows_are_written_one_by_one(
-    caplog: pytest.LogCaptureFixture,
+    broken: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ring, wires = ScriptedRing(broken=True), [Wire(fd) for fd in range(WORTH_A_ROW)]
+    ring, wires = ScriptedRing(broken=broken), [Wire(fd) for fd in range(WORTH_A_ROW)]
     writes = joined(ring, *wires)
     writes.write(row(wires))
     assert all(wire.aborted and not wire.written for wire in wires)
@@ -159,9 +160,31 @@ def test_the_kernels_queue_says_what_did_not_go_out() -> None:
         assert [made[number][1].recv(10) for number in (0, 3)] == [b"a", b"c"]
     with pytest.raises(ValueError, match="a piece for each socket"):
         ring.send([1], [])
-    with pytest.raises(TypeError):
-        ring.send([1], [cast(bytes, "no bytes")])
     assert ring.send([-1], [b"a"]) == [(0, -errno.EBADF)]
+
+
+@needs_a_ring
+@pytest.mark.parametrize("last", [(0, "no bytes"), ("no number", b"a"), (1 << 40, b"a")])
+def test_of_a_row_with_one_that_is_no_piece_none_goes_out(last: tuple[object, object]) -> None:
+    ring = open_ring()
+    assert ring is not None
+    with pairs(300) as made:  # more than go out at once
+        fds: list[int] = [one.fileno() for one, _ in made[1:]]
+        fd, piece = last
+        with pytest.raises(TypeError, match="number 299"):
+            ring.send([*fds, cast(int, fd)], [*[b"a"] * 299, cast(bytes, piece)])
+        assert ring.send(fds, [b"b"] * 299) == []
+        assert [other.recv(10) for _, other in made[1:]] == [b"b"] * 299
+
+
+def test_one_that_is_no_bytes_costs_no_connection_but_its_own() -> None:
+    ring = ScriptedRing(broken=TypeError("number 1 is no piece"))
+    wires = [Wire(fd) for fd in range(WORTH_A_ROW)]
+    writes = joined(ring, *wires)
+    writes.write(row(wires))
+    assert [wire.written for wire in wires] == [[b"for %d" % wire.fd] for wire in wires]
+    writes.write(row(wires))
+    assert len(ring.rows) == 2
 
 
 class Reader(asyncio.Protocol):
