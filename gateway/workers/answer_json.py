@@ -3,7 +3,7 @@
 import msgspec
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
-from radixgate.gateway.workers.error_events import status_of
+from radixgate.gateway.workers.error_events import status_of, status_of_response
 
 UNKNOWN = AnswerCounts()
 
@@ -105,7 +105,8 @@ class Event(_Answer):
             return status_of(self.error)
         if self.type not in _FAILED_EVENTS:
             return 0
-        return status_of({"code": self.code} if self.response is None else self.response.error)
+        told = {"code": self.code} if self.response is None else self.response.error
+        return status_of_response(told)
 
     @property
     def finishes(self) -> bool:
