@@ -27,8 +27,10 @@ class Spared:
         self._slow_start_s = slow_start_s
 
     def rest(self, worker_id: str, seconds: float) -> None:
-        """The worker is busy and said for how long (`Retry-After`)."""
-        self.resting[worker_id] = self._clock.now() + min(seconds, LONGEST_REST_S)
+        """The worker takes nothing for so long, as it said (`Retry-After`) or as is known. A rest
+        under way is never shortened: what ends later is still in its way."""
+        until = self._clock.now() + min(seconds, LONGEST_REST_S)
+        self.resting[worker_id] = max(until, self.resting.get(worker_id, until))
 
     def returned(self, worker_id: str) -> None:
         """It was down: its share of the requests grows from nothing to whole."""

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from clocks import FakeClock
 from radixgate.gateway.choice.retry_budget import RetryBudget
 from radixgate.gateway.choice.spared import LONGEST_REST_S, Spared
@@ -74,6 +76,17 @@ def test_a_worker_rests_as_long_as_it_asks_but_not_for_ever() -> None:
     assert (spared.drawn(), spared.rest_s("w")) == ({"v"}, 0.0)
     clock.advance(LONGEST_REST_S)
     assert not spared.drawn()
+
+
+def test_a_shorter_rest_does_not_end_a_longer_one() -> None:
+    clock = FakeClock()
+    spared = Spared(0.0, clock, random.Random(1))
+    spared.rest("w", 30.0)
+    clock.advance(10.0)
+    spared.rest("w", 0.105)
+    assert spared.rest_s("w") == pytest.approx(20.0)
+    spared.rest("w", 25.0)
+    assert spared.rest_s("w") == pytest.approx(25.0)
 
 
 def test_a_returned_worker_s_share_grows_to_the_whole() -> None:
