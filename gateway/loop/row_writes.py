@@ -79,6 +79,10 @@ class RowWrites:
             transports.append(transport)
             fds.append(fd)
             pieces.append(data)
+        if len(fds) < WORTH_A_ROW:
+            for transport, data in zip(transports, pieces, strict=True):
+                _write(transport, data)
+            return
         try:
             unsent = self._ring.send(fds, pieces)
         except TypeError:

@@ -84,6 +84,17 @@ def test_a_row_is_one_call_and_a_few_are_each_their_transports() -> None:
     assert [wire.written for wire in wires[:2]] == [[], [b"for 1"]]
 
 
+def test_those_that_cannot_be_in_a_row_do_not_make_one() -> None:
+    ring, few = ScriptedRing(), [Wire(fd) for fd in range(WORTH_A_ROW - 1)]
+    strangers = [Wire(100 + fd) for fd in range(WORTH_A_ROW)]
+    writes = joined(ring, *few)
+    writes.write(row(strangers))
+    writes.write(row([*strangers, *few]))
+    assert ring.rows == []
+    assert [wire.written for wire in few] == [[b"for %d" % wire.fd] for wire in few]
+    assert [wire.written for wire in strangers] == [[b"for %d" % wire.fd] * 2 for wire in strangers]
+
+
 def test_who_is_closing_gets_nothing_and_who_may_not_be_passed_is_written_to_by_its_transport() -> (
     None
 ):
