@@ -7,6 +7,7 @@ kernel gives no queue (an older one, or one told not to), each is written by its
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -36,10 +37,22 @@ def open_ring() -> Ring | None:
     if _open_ring is None:
         return None
     try:
-        return _open_ring()
+        ring = _open_ring()
+        _try_out(ring)
     except OSError as exc:
         _log.info("no io_uring here, so each connection is written to by itself: %s", exc)
         return None
+    return ring
+
+
+def _try_out(ring: Ring) -> None:
+    """Raises OSError if it does not send: Linux 5.5 opens one all the same, and so do some filters
+    of calls."""
+    one, other = socket.socketpair()
+    with one, other:
+        other.setblocking(False)
+        if ring.send([one.fileno()], [b"."]) or other.recv(1) != b".":
+            raise OSError("it opens, and sends nothing")
 
 
 class RowWrites:
@@ -48,6 +61,7 @@ class RowWrites:
     def __init__(self, ring: Ring | None = None) -> None:
         """None: each is written by its transport."""
         self._ring = ring
+        self._kept: list[bytes] = []  # the kernel may still read these
         self._fds: dict[asyncio.Transport, int] = {}  # of those that are open
 
     def join(self, transport: asyncio.Transport) -> None:
@@ -92,7 +106,7 @@ class RowWrites:
             return
         except Exception:
             _log.exception("a row of writes failed; from now on each is made alone")
-            self._ring = None
+            self._ring, self._kept = None, pieces
             for transport in transports:
                 transport.abort()  # nobody knows how much of it went out
             return

@@ -9,10 +9,13 @@ from typing import cast
 
 import pytest
 
+from radixgate.gateway.loop import row_writes
 from radixgate.gateway.loop.row_writes import WORTH_A_ROW, Ring, RowWrites, open_ring
 from until import until
 
-needs_a_ring = pytest.mark.skipif(open_ring() is None, reason="the kernel has no io_uring for us")
+needs_a_ring = pytest.mark.skipif(
+    open_ring() is None, reason="no compiler, or a kernel that has no io_uring for us"
+)
 LARGE = bytes(range(256)) * 16_384  # more than a socket holds
 
 
@@ -196,6 +199,49 @@ def test_one_that_is_no_bytes_costs_no_connection_but_its_own() -> None:
     assert [wire.written for wire in wires] == [[b"for %d" % wire.fd] for wire in wires]
     writes.write(row(wires))
     assert len(ring.rows) == 2
+
+
+def not_allowed() -> Ring:
+    raise OSError(errno.EPERM, "not allowed")
+
+
+@pytest.mark.parametrize(
+    ("opened", "said"),
+    [
+        pytest.param(None, "", id="no compiler"),
+        pytest.param(not_allowed, "not allowed", id="none opens"),
+        pytest.param(lambda: ScriptedRing((0, -errno.EAGAIN)), "sends nothing", id="takes nothing"),
+        pytest.param(ScriptedRing, "temporarily unavailable", id="takes it and sends nothing"),
+        pytest.param(
+            lambda: ScriptedRing(broken=OSError(errno.EIO, "broken")), "broken", id="breaks"
+        ),
+    ],
+)
+async def test_without_the_kernels_queue_each_gets_its_bytes_by_its_transport(
+    opened: Callable[[], Ring] | None,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(row_writes, "_open_ring", opened)
+    with caplog.at_level("INFO", logger="radixgate"):
+        ring = open_ring()
+    assert ring is None
+    notes = [record.getMessage() for record in caplog.records if "io_uring" in record.getMessage()]
+    assert len(notes) == (1 if said else 0)
+    assert said in "".join(notes)
+    loop, writes = asyncio.get_running_loop(), RowWrites(ring)
+    with pairs(WORTH_A_ROW) as made:
+        waiting: dict[asyncio.Transport, bytes] = {}
+        for number, (one, _) in enumerate(made):
+            writer, _ = await loop.create_connection(asyncio.Protocol, sock=one)
+            writes.join(writer)
+            waiting[writer] = b"for %d" % number
+        writes.write(waiting)
+        got = [other.recv(100) for _, other in made]
+        assert got == [b"for %d" % number for number in range(WORTH_A_ROW)]
+        for writer in waiting:
+            writer.close()
 
 
 class Reader(asyncio.Protocol):
