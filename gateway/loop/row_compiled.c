@@ -1,4 +1,7 @@
 /* Pieces for many sockets handed to the kernel in one call (gateway/loop/row_writes.py). */
+#if !__has_include(<linux/io_uring.h>)
+#error "there is no linux/io_uring.h: without this module each connection is written to by itself"
+#else /* to the end: a compiler goes on after #error */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -89,8 +92,9 @@ static unsigned reap(Ring *ring, int *took) {
     return count;
 }
 
-/* Send `count` prepared pieces. What the kernel did not accept took nothing, as its error says.
- * -1: it keeps some, and nobody knows which. */
+/* Send `count` prepared pieces. What the kernel did not accept, for whatever reason, is noted as
+ * EAGAIN: nothing of it went out, and its transport writes it. -1: the kernel keeps some, and nobody
+ * knows which. */
 static int submit(Ring *ring, unsigned count, int *took) {
     for (unsigned i = 0; i < count; i++) took[i] = -EAGAIN;
     long taken = syscall(SYS_io_uring_enter, ring->fd, count, 0, 0, NULL, 0);
@@ -214,3 +218,4 @@ PyMODINIT_FUNC PyInit_row_compiled(void) {
     Py_XDECREF(type);
     return module;
 }
+#endif
