@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
-COMPILED := proto/chained_compiled.c policies/cheapest_compiled.c \
+COMPILED := proto/chained_compiled.c policies/cheapest_compiled.c policies/columns_compiled.c \
     radix_mirror/walk_compiled.c gateway/heads/chunks_compiled.c \
     gateway/loop/row_compiled.c
 

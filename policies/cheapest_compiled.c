@@ -1,5 +1,4 @@
-/* What each candidate costs, and which are the cheapest (policies/cheapest.py), in one call; and who
- * has least of anything (policies/fewest.py).
+/* What each candidate costs, and which are the cheapest (policies/cheapest.py), in one call.
  *
  * The same operations on the same doubles in the same order as in Python, so that the results are
  * the same to the bit; tests compare them. Compiled with -ffp-contract=off for that. */
@@ -165,71 +164,7 @@ static PyObject *cheapest(PyObject *module, PyObject *const *args, Py_ssize_t gi
     return result;
 }
 
-/* The value of a column at the n-th of some indices, a reference of the caller's. */
-static PyObject *value_at(PyObject *column, PyObject *among, Py_ssize_t n, int is_everyone) {
-    if (is_everyone) return PySequence_GetItem(column, n);
-    PyObject *index = PySequence_GetItem(among, n);
-    PyObject *value = index ? PyObject_GetItem(column, index) : NULL;
-    Py_XDECREF(index);
-    return value;
-}
-
-/* How many of them have the least value; *least: it, NULL if there is none. -1: it failed. */
-static Py_ssize_t with_least(PyObject *column, PyObject *among, Py_ssize_t count, int is_everyone,
-                             PyObject **least) {
-    Py_ssize_t equals = 0;
-    *least = NULL;
-    for (Py_ssize_t n = 0; n < count; n++) {
-        PyObject *value = value_at(column, among, n, is_everyone);
-        int is_same = value && value == *least; /* as mostly: few requests, no queue */
-        int is_less = !value ? -1 : !*least ? 1 : 0, is_equal = 1;
-        if (!is_less && !is_same) is_less = PyObject_RichCompareBool(value, *least, Py_LT);
-        if (!is_less && !is_same) is_equal = PyObject_RichCompareBool(value, *least, Py_EQ);
-        if (is_less > 0) {
-            Py_XDECREF(*least);
-            *least = Py_NewRef(value);
-            equals = 0;
-        }
-        Py_XDECREF(value);
-        if (is_less < 0 || is_equal < 0) return -1;
-        equals += is_equal;
-    }
-    return equals;
-}
-
-static PyObject *fewest(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    if (given != 2) {
-        PyErr_SetString(PyExc_TypeError, "fewest(column, among)");
-        return NULL;
-    }
-    Py_ssize_t count = PySequence_Size(args[1]), size = PySequence_Size(args[0]);
-    if (count == 1) return Py_NewRef(args[1]);
-    if (count < 0 || size < 0) return NULL;
-    if (!count) {
-        refuse("nobody has the fewest of none");
-        return NULL;
-    }
-    PyObject *least, *found = NULL;
-    Py_ssize_t equals = with_least(args[0], args[1], count, count == size, &least);
-    if (equals == count)
-        found = Py_NewRef(args[1]);
-    else if (equals > 0)
-        found = PyList_New(0);
-    for (Py_ssize_t n = 0; found && equals < count && n < count; n++) {
-        PyObject *value = value_at(args[0], args[1], n, count == size);
-        PyObject *index = value ? PySequence_GetItem(args[1], n) : NULL;
-        int is_equal = index ? PyObject_RichCompareBool(value, least, Py_EQ) : -1;
-        if (is_equal < 0 || (is_equal && PyList_Append(found, index))) Py_CLEAR(found);
-        Py_XDECREF(index);
-        Py_XDECREF(value);
-    }
-    Py_XDECREF(least);
-    return found;
-}
-
 static PyMethodDef functions[] = {
-    {"fewest", (PyCFunction)(void (*)(void))fewest, METH_FASTCALL, NULL},
     {"cheapest", (PyCFunction)(void (*)(void))cheapest, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -21,7 +21,7 @@ def fewest_in_python(column: Sequence[int], among: Sequence[int], /) -> Sequence
 
 
 try:
-    from radixgate.policies.cheapest_compiled import fewest
+    from radixgate.policies.columns_compiled import fewest
 except ImportError:  # it was installed without a compiler
     fewest = fewest_in_python
 COMPILED = fewest is not fewest_in_python

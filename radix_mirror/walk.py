@@ -20,8 +20,6 @@ __all__ = [
     "fill",
     "fill_in_python",
     "fill_without_holes",
-    "in_tokens",
-    "in_tokens_in_python",
     "without",
     "without_in_python",
 ]
@@ -123,14 +121,6 @@ def fill_in_python(
     return leaning
 
 
-def in_tokens_in_python(depths: Sequence[int], block_tokens: int, most: int, /) -> Sequence[int]:
-    """What so many leading blocks are worth, of which `most` count. O(depths), 10 ns each compiled.
-
-    Depths are not below zero.
-    """
-    return [(depth if depth < most else most) * block_tokens for depth in depths]
-
-
 def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[int]) -> None:
     """The same where nothing is reported or claimed: a worker holds a beginning of the prompt.
 
@@ -157,9 +147,9 @@ def fill_without_holes(depths: Depths, held: Lookup, alive: int, ids: Sequence[i
 
 
 try:
-    from radixgate.radix_mirror.walk_compiled import enter_all, fill, in_tokens, without
+    from radixgate.radix_mirror.walk_compiled import enter_all, fill, without
     from radixgate.radix_mirror.walk_compiled import fall_offs as _falls
 except ImportError:  # it was installed without a compiler
     enter_all, fill, without = enter_all_in_python, fill_in_python, without_in_python
-    _falls, in_tokens = falls_in_python, in_tokens_in_python
+    _falls = falls_in_python
 COMPILED = fill is not fill_in_python

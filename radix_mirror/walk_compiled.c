@@ -1,4 +1,4 @@
-/* The walk along a prompt's blocks (radix_mirror/walk.py), and what it finds in a list of depths.
+/* The walk along a prompt's blocks (radix_mirror/walk.py), and what it finds.
  * Tests compare each function with the same in Python. */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -147,13 +147,22 @@ static int walk_along(Walk *walk, PyObject *ids, Py_ssize_t start) {
     return going;
 }
 
+/* A fall is a tuple, which holds on to what it is read of; 0: it is none, or it failed. */
+static int enter_fall(PyObject *depths, PyObject *fall) {
+    int is_pair = PyTuple_Check(fall) && PyTuple_Size(fall) == 2;
+    PyObject *mask = is_pair ? PyTuple_GetItem(fall, 0) : NULL;
+    PyObject *depth = is_pair ? PyTuple_GetItem(fall, 1) : NULL;
+    if (is_pair && PyLong_Check(mask) && PyLong_Check(depth)) return enter(depths, mask, depth);
+    PyErr_SetString(PyExc_TypeError, "a fall is a tuple of two ints, (mask, depth)");
+    return 0;
+}
+
 static int enter_falls(PyObject *depths, PyObject *falls, PyObject *left, PyObject *end) {
     PyObject *all = PySequence_Fast(falls, "falls are a sequence");
     int entered = all != NULL;
     for (Py_ssize_t at = 0; entered && at < PySequence_Size(all); at++) {
-        PyObject *fall = PySequence_GetItem(all, at), *mask, *depth;
-        entered = fall && PyArg_Parse(fall, "(O!O!)", &PyLong_Type, &mask, &PyLong_Type, &depth) &&
-                  enter(depths, mask, depth);
+        PyObject *fall = PySequence_GetItem(all, at);
+        entered = fall && enter_fall(depths, fall);
         Py_XDECREF(fall);
     }
     Py_XDECREF(all);
@@ -162,10 +171,8 @@ static int enter_falls(PyObject *depths, PyObject *falls, PyObject *left, PyObje
 
 static PyObject *enter_all(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
-    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2]) || !PyLong_Check(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "enter_all(depths, falls, left, end)");
-        return NULL;
-    }
+    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2]) || !PyLong_Check(args[3]))
+        return PyErr_Format(PyExc_TypeError, "enter_all(depths, falls, left, end)");
     return enter_falls(args[0], args[1], args[2], args[3]) ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -188,20 +195,16 @@ static PyObject *found_along(PyObject *given, PyObject *depths, PyObject *alive,
 
 static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
-    if (given != 4 || !PyLong_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "fall_offs(tables, alive, ids, start)");
-        return NULL;
-    }
+    if (given != 4 || !PyLong_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "fall_offs(tables, alive, ids, start)");
     Py_ssize_t start = PyLong_AsSsize_t(args[3]);
     return PyErr_Occurred() ? NULL : found_along(args[0], NULL, args[1], args[2], start);
 }
 
 static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
-    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "fill(depths, tables, alive, ids)");
-        return NULL;
-    }
+    if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2]))
+        return PyErr_Format(PyExc_TypeError, "fill(depths, tables, alive, ids)");
     PyObject *found = found_along(args[1], args[0], args[2], args[3], 0), *leaning = NULL;
     PyObject *end = found ? PyLong_FromSsize_t(PySequence_Size(args[3])) : NULL;
     if (end && enter(args[0], PyTuple_GetItem(found, 1), end))
@@ -235,10 +238,8 @@ static int add_lacking(PyObject *lacking, Table table, PyObject *bit, PyObject *
 
 static PyObject *without(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
-    if (given != 3 || !PyLong_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "without(lookup, bit, ids)");
-        return NULL;
-    }
+    if (given != 3 || !PyLong_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "without(lookup, bit, ids)");
     PyObject *lacking = PyList_New(0);
     if (lacking && !add_lacking(lacking, table_of(args[0]), args[1], args[2])) Py_CLEAR(lacking);
     if (lacking && PyList_Size(lacking) == PySequence_Size(args[2])) {
@@ -248,35 +249,10 @@ static PyObject *without(PyObject *module, PyObject *const *args, Py_ssize_t giv
     return lacking;
 }
 
-static PyObject *in_tokens(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    Py_ssize_t block = given == 3 ? PyLong_AsSsize_t(args[1]) : -1;
-    Py_ssize_t most = block < 0 ? -1 : PyLong_AsSsize_t(args[2]);
-    if (most < 0) {
-        PyErr_SetString(PyExc_TypeError, "in_tokens(depths, block_tokens, most)");
-        return NULL;
-    }
-    PyObject *depths = PySequence_Tuple(args[0]), *before = NULL, *worth = NULL;
-    PyObject *tokens = depths ? PyList_New(PyTuple_Size(depths)) : NULL;
-    for (Py_ssize_t at = 0; tokens && at < PyTuple_Size(depths); at++) {
-        PyObject *depth = PyTuple_GetItem(depths, at);
-        if (depth != before) { /* many end where the one before them does */
-            Py_ssize_t held = PyLong_AsSsize_t(depth), counted = held < most ? held : most;
-            worth = held < 0 && PyErr_Occurred() ? NULL : PyLong_FromSsize_t(counted * block);
-        } else
-            Py_INCREF(worth);
-        before = depth;
-        if (!worth || PyList_SetItem(tokens, at, worth)) Py_CLEAR(tokens);
-    }
-    Py_XDECREF(depths);
-    return tokens;
-}
-
 static PyMethodDef functions[] = {
     {"fill", (PyCFunction)(void (*)(void))fill, METH_FASTCALL, NULL},
     {"enter_all", (PyCFunction)(void (*)(void))enter_all, METH_FASTCALL, NULL},
     {"fall_offs", (PyCFunction)(void (*)(void))fall_offs, METH_FASTCALL, NULL},
-    {"in_tokens", (PyCFunction)(void (*)(void))in_tokens, METH_FASTCALL, NULL},
     {"without", (PyCFunction)(void (*)(void))without, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

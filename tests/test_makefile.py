@@ -12,6 +12,7 @@ STAMPS = (".venv/installed", ".venv/installed-dev")
 SOURCES = (
     "proto/chained_compiled.c",
     "policies/cheapest_compiled.c",
+    "policies/columns_compiled.c",
     "radix_mirror/walk_compiled.c",
     "gateway/heads/chunks_compiled.c",
     "gateway/loop/row_compiled.c",

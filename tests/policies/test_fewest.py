@@ -40,20 +40,28 @@ def test_nobody_has_the_fewest_of_none(fewest: Function) -> None:
         fewest([1, 2], [])
 
 
-@pytest.mark.skipif(not COMPILED, reason="it was installed without a compiler")
+@pytest.mark.parametrize("fewest", BOTH)
+def test_of_one_nothing_is_compared(fewest: Callable[..., object]) -> None:
+    assert fewest(5, [0]) == [0]
+
+
+@pytest.mark.parametrize("fewest", BOTH)
 @pytest.mark.parametrize(
     ("args", "error"),
     [
         pytest.param(([1],), TypeError, id="too-few"),
         pytest.param((1, [0, 1]), TypeError, id="no-column"),
+        pytest.param((1, []), TypeError, id="no-column-for-none"),
         pytest.param(([1, 2], 1), TypeError, id="no-indices"),
         pytest.param(([1, 2, 3], [0, 7]), IndexError, id="an-index-that-is-none"),
         pytest.param(([1, "two", 3], [0, 1]), TypeError, id="what-has-no-order"),
     ],
 )
-def test_what_is_no_column_is_refused(args: tuple[object, ...], error: type[Exception]) -> None:
+def test_what_is_no_column_is_refused(
+    fewest: Callable[..., object], args: tuple[object, ...], error: type[Exception]
+) -> None:
     with pytest.raises(error):
-        fewest(*args)  # type: ignore[arg-type]
+        fewest(*args)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1))

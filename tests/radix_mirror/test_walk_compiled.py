@@ -17,14 +17,11 @@ from radixgate.radix_mirror.walk import (
     falls_in_python,
     fill,
     fill_in_python,
-    in_tokens,
-    in_tokens_in_python,
     without,
     without_in_python,
 )
 
 IDS = [2**64 - 1, 2, 3, 4]
-InTokens = Callable[[Sequence[int], int, int], Sequence[int]]
 Without = Callable[[Lookup, int, Sequence[int]], Sequence[int]]
 
 
@@ -109,17 +106,6 @@ def test_compiled_a_worker_lacks_the_same(prompt: Prompt, place: int) -> None:
     assert found == [block for block in prompt.ids if not prompt.lookups[0](block, 0) >> place & 1]
 
 
-@given(depths=st.lists(st.integers(0, 600)), block=st.integers(1, 2**20), most=st.integers(0, 600))
-def test_compiled_depths_are_worth_the_same(depths: list[int], block: int, most: int) -> None:
-    depths += depths[-1:]  # the same object twice
-    assert list(in_tokens(depths, block, most)) == in_tokens_in_python(depths, block, most)
-
-
-@pytest.mark.parametrize("of", [in_tokens, in_tokens_in_python])
-def test_a_prompts_last_token_is_never_worth_anything(of: InTokens) -> None:
-    assert list(of((3, 0, 2, 3), 16, 2)) == [32, 0, 32, 32]
-
-
 @pytest.mark.parametrize("of", [without, without_in_python])
 def test_what_is_lacked_whole_is_not_copied(of: Without) -> None:
     assert of({2: 0b10}.get, 0b01, IDS) is IDS
@@ -196,6 +182,8 @@ def test_nor_what_is_lacked(args: tuple[object, ...]) -> None:
         pytest.param(([0], [(1,)], 1, 4), TypeError, id="half-a-fall"),
         pytest.param(([0], [1], 1, 4), TypeError, id="no-pair"),
         pytest.param(([0], [("w", 1)], 1, 4), TypeError, id="no-mask"),
+        pytest.param(([0], [(1, "d")], 1, 4), TypeError, id="no-depth"),
+        pytest.param(([0], [[1, 1]], 1, 4), TypeError, id="a-pair-that-may-change"),
         pytest.param(([0], [], 0b10, 4), IndexError, id="a-worker-without-a-place"),
         pytest.param(([0], [(2**90, 1)], 0, 4), OverflowError, id="a-worker-far-beyond"),
         pytest.param(([0], [(-1, 1)], 0, 4), OverflowError, id="a-mask-of-nobody"),
@@ -205,19 +193,3 @@ def test_nor_is_such_entered(args: tuple[object, ...], error: type[Exception]) -
     compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
     with pytest.raises(error):
         compiled.enter_all(*args)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        pytest.param(([1], 64), id="too-few"),
-        pytest.param((1, 64, 3), id="no-depths"),
-        pytest.param(([1], "w", 3), id="no-block"),
-        pytest.param(([1], 64, -3), id="fewer-than-none"),
-        pytest.param(([1, "w"], 64, 3), id="no-depth"),
-    ],
-)
-def test_nor_is_such_worth_anything(args: tuple[object, ...]) -> None:
-    compiled = pytest.importorskip("radixgate.radix_mirror.walk_compiled")
-    with pytest.raises(TypeError):
-        compiled.in_tokens(*args)
