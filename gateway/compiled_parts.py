@@ -5,7 +5,7 @@ import logging
 from radixgate.gateway.heads import chunks
 from radixgate.gateway.loop import row_writes
 from radixgate.log import fields
-from radixgate.policies import cheapest
+from radixgate.policies import cheapest, fewest
 from radixgate.proto import chained
 from radixgate.radix_mirror import walk
 
@@ -14,6 +14,7 @@ _log = logging.getLogger(__name__)
 _PARTS = {
     "block_ids": chained.COMPILED,
     "costs": cheapest.COMPILED,
+    "columns": fewest.COMPILED,
     "mirror_walk": walk.COMPILED,
     "chunks": chunks.COMPILED,
     "row_writes": row_writes.COMPILED,
