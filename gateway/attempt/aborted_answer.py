@@ -5,12 +5,14 @@ It has the form that a worker's own would have: no text, or no more of it, and f
 
 import time
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
+from radixgate.gateway.attempt.broken_stream import end_behind
+from radixgate.proto import sse
 from radixgate.proto.error_body import error_body
 from radixgate.proto.fields import decode_object
 from radixgate.proto.generation import AnswerContext, GenerationRequest
@@ -29,6 +31,8 @@ class AbortedByOrder(RadixgateError):
 
     status = 499
     kind = "aborted"
+    # Of a stream that its worker broke off for it: the data of the last that came.
+    last_events: Sequence[bytes] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,14 @@ class Ending:
 
 
 def aborted_answer(
-    path: bytes, body: bytes, request_id: str, progress: AnswerProgress | None = None
+    path: bytes,
+    body: bytes,
+    request_id: str,
+    progress: AnswerProgress | None = None,
+    last_events: Sequence[bytes] = (),
 ) -> Ending:
-    """After what `progress` has brought; None: nothing. An error for what is no generation."""
+    """After what `progress`, or a foreign worker's `last_events`, have brought; None and none:
+    nothing. An error for what is no generation."""
     if progress is not None and progress.begun:
         return _end_of(progress)
     error = AbortedByOrder("the request was aborted")
@@ -56,6 +65,10 @@ def aborted_answer(
         generation = parse(values)
     except RadixgateError:
         return nothing  # it was never read, and would have been refused in its turn
+    choices = len(generation.prompts) * (generation.sampling.n or 1)
+    end = end_behind(path, last_events, choices)
+    if end is not None:
+        return Ending(200, sse.CONTENT_TYPE, end)
     model = values.get("model")
     progress = AnswerProgress(generation, [array("I")] * len(generation.prompts))
     progress.open(

@@ -6,7 +6,7 @@ from radixgate.errors import EncodedBody, RadixgateError
 from radixgate.fleet.fleet import Outcome
 from radixgate.gateway.asking.question import Question
 from radixgate.gateway.asking.salted_body import salted_body
-from radixgate.gateway.attempt.aborted_answer import aborted_answer
+from radixgate.gateway.attempt.aborted_answer import AbortedByOrder, aborted_answer
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.exchange.admission import OPEN
 from radixgate.gateway.exchange.attempts import Attempts
@@ -78,8 +78,11 @@ class Exchange(Attempts):
 
     def _end_aborted(self) -> None:
         self._over(None)
-        ending = aborted_answer(self._head.path, self.body, self._answer.request_id, self._progress)
-        self._answer.end_aborted(ending, self.delivered())
+        failure, answer = self._failure, self._answer
+        last = failure.last_events if isinstance(failure, AbortedByOrder) else ()
+        path, progress = self._head.path, self._progress
+        ending = aborted_answer(path, self.body, answer.request_id, progress, last)
+        answer.end_aborted(ending, self.delivered())
 
     def _fail(self, error: RadixgateError) -> None:
         self._over(None)

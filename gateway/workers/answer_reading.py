@@ -5,6 +5,7 @@ few events are read. So a chunk costs an append, however the worker cut it.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import structs
@@ -45,6 +46,10 @@ class AnswerReader(Protocol):
         """Of an answer that ends here, cut short. Nothing may be asked after it."""
         ...
 
+    def last_events(self) -> Sequence[bytes]:
+        """The data of a stream's last events, of which the last may be cut. Once it has ended."""
+        ...
+
 
 class WholeAnswer:
     """A JSON answer, read when it is complete. Its framing alone says whether it is whole."""
@@ -69,6 +74,9 @@ class WholeAnswer:
     def counts_so_far(self) -> AnswerCounts:
         return UNKNOWN
 
+    def last_events(self) -> Sequence[bytes]:
+        return ()
+
 
 class StreamedAnswer:
     """A stream of server-sent events, of which the last ones are read at the end."""
@@ -92,7 +100,7 @@ class StreamedAnswer:
 
     def is_whole(self) -> bool:
         """A finish, an error of the worker's own, or the end marker was the last to come."""
-        if self._ends_plainly() or sse.DONE_DATA in self._last_events():
+        if self._ends_plainly() or sse.DONE_DATA in self.last_events():
             return True
         return any(answer.finishes for answer in self._answers())
 
@@ -148,11 +156,11 @@ class StreamedAnswer:
 
     def _answers(self) -> list[Event]:
         if self._read is None:
-            events = [event for event in self._last_events() if event != sse.DONE_DATA]
+            events = [event for event in self.last_events() if event != sse.DONE_DATA]
             self._read = [read for read in map(read_event, events) if read is not None]
         return self._read
 
-    def _last_events(self) -> list[bytes]:
+    def last_events(self) -> Sequence[bytes]:
         if self._events is None:
             self._events = _events_of(_last_of(b"".join(self._parts)))
         return self._events

@@ -232,7 +232,12 @@ class HttpAttempt:
 
     def _of_the_end(self, error: RadixgateError) -> RadixgateError:
         """Of what broke off: a worker may do so when it is told to end it."""
-        return _aborted() if self.by_order and isinstance(error, WorkerFailed) else error
+        if not (self.by_order and isinstance(error, WorkerFailed)):
+            return error
+        aborted = _aborted()
+        if self._reader is not None:
+            aborted.last_events = self._reader.last_events()
+        return aborted
 
     # ------------------------------------------------------------ the connection
 

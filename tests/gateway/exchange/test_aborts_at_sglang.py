@@ -64,7 +64,11 @@ async def aborted(
     worker.admin["/abort_request"] = take
     worker.script = lambda request: [*sse_head(), *events("a"), Await(go_on), *end]
     async with RawClient(gateway.port) as client:
-        client.send(request(path, {**chat_body(stream=True, rid="mine"), "input": "a"}))
+        texts = {"input": "a"} if path != "/generate" else {"text": "a"}
+        body = {**chat_body(stream=True, rid="mine"), **texts}
+        if path == "/generate":
+            del body["messages"], body["model"]
+        client.send(request(path, body))
         await until(lambda: len(worker.requests) == 1)
         await gateway.post("/abort_request", {"rid": "mine"})
         go_on.set()
@@ -94,6 +98,32 @@ async def test_a_form_without_an_end_by_order_gets_an_error_and_blames_nobody() 
         assert await gateway.counter("radixgate_requests_total", outcome="ok") == 1
         name = f"127.0.0.1:{worker.port}"
         assert (await gateway.get(f"/workers/{name}")).json["breaker"] == "closed"
+
+
+@pytest.mark.parametrize(
+    ("path", "event"),
+    [
+        pytest.param(CHAT, json.loads(delta("a")[6:]) | {"id": "a-7"}, id="chat"),
+        pytest.param(
+            "/generate",
+            {"text": "one two", "meta_info": {"completion_tokens": 2, "finish_reason": None}},
+            id="generate",
+        ),
+    ],
+)
+async def test_the_end_behind_a_broken_stream_goes_on_from_its_last_event(
+    path: str, event: dict[str, object]
+) -> None:
+    begun = b"data: " + json.dumps(event).encode() + b"\n\n"
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
+        answer = await aborted(gateway, worker, [chunk(begun + CUT), Reset()], path)
+        end, done = map(bytes.strip, answer.events[-2:])
+        told = json.loads(end)
+    assert (answer.cut, done) == (False, b"[DONE]")
+    assert [told.get(name) for name in ("id", "text")] == [event.get("id"), event.get("text")]
+    assert b'"role"' not in end
+    assert b'"usage"' not in end
+    assert b'"completion_tokens":2' in end or path == CHAT
 
 
 async def test_what_does_not_stream_and_has_begun_to_go_out_is_cut() -> None:

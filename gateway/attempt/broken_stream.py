@@ -1,0 +1,74 @@
+"""The end of a stream that a foreign worker broke off by order: like its last events, and behind
+them. What those do not say, such as the usage, is not made up."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from radixgate.proto import sse
+
+_NATIVE = b"/generate"
+_CHAT = b"/v1/chat/completions"
+_json = msgspec.json.Encoder().encode
+_Event = dict[str, object]
+# As SGLang's own says it.
+_ABORTED = {"type": "abort", "message": ""}
+
+
+def end_behind(path: bytes, last_events: Iterable[bytes], choices: int) -> bytes | None:
+    """None: the events say nothing of the answer. `last_events`: the data of each, in their order;
+    `choices`: how many there are of all prompts, of which some may have ended before."""
+    events = [event for data in last_events if (event := _read(data)) is not None]
+    if path == _NATIVE:
+        ends = [_json(end) for end in _native_ends(events)]
+    else:
+        ends = [_json(end) for end in _openai_ends(events, choices, chat=path == _CHAT)]
+    return b"".join([*map(sse.event, ends), sse.DONE]) if events else None
+
+
+def _read(data: bytes) -> _Event | None:
+    try:
+        event = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None  # cut, or the end marker
+    return (
+        event if isinstance(event, dict) and ("choices" in event or "meta_info" in event) else None
+    )
+
+
+def _native_ends(events: list[_Event]) -> list[_Event]:
+    """Each event has all of its choice, or the news alone. A choice of which none is known gets no
+    end: it would take its text away."""
+    last = {event.get("index"): event for event in events}
+    ends = []
+    for event in last.values():
+        meta = event.get("meta_info")
+        if not isinstance(meta, dict) or meta.get("finish_reason") is not None:
+            continue
+        end = {**event, "meta_info": {**meta, "finish_reason": _ABORTED}}
+        ids, tokens = event.get("output_ids"), meta.get("completion_tokens")
+        if isinstance(ids, list) and isinstance(tokens, int) and len(ids) < tokens:
+            end |= {"text": "", "output_ids": []}  # they were news, and have been told
+        ends.append(end)
+    return ends
+
+
+def _openai_ends(events: list[_Event], choices: int, *, chat: bool) -> list[_Event]:
+    if not events:
+        return []
+    said = [choice for event in events for choice in _choices_of(event)]
+    ended = {choice.get("index") for choice in said if choice.get("finish_reason") is not None}
+    news: _Event = {"delta": {"content": ""}} if chat else {"text": ""}
+    finish: _Event = {"logprobs": None, "finish_reason": "abort"}
+    return [
+        {**events[-1], "choices": [{"index": index, **news, **finish}]}
+        for index in range(choices)
+        if index not in ended
+    ]
+
+
+def _choices_of(event: _Event) -> list[_Event]:
+    choices = event.get("choices")
+    if not isinstance(choices, list):
+        return []
+    return [choice for choice in choices if isinstance(choice, dict)]

@@ -1,0 +1,89 @@
+"""What stands behind the last events of a stream that was broken off by order."""
+
+import json
+
+from radixgate.gateway.attempt.broken_stream import end_behind
+
+GENERATE, CHAT, TEXT = b"/generate", b"/v1/chat/completions", b"/v1/completions"
+DONE = b"data: [DONE]\n\n"
+
+
+def ends(path: bytes, *events: object, choices: int = 1) -> list[dict[str, object]]:
+    rest = end_behind(path, [json.dumps(event).encode() for event in events], choices)
+    assert rest is not None
+    *told, done, nothing = rest.split(b"\n\n")
+    assert (done, nothing) == (b"data: [DONE]", b"")
+    return [json.loads(event.removeprefix(b"data: ")) for event in told]
+
+
+def native(text: str, ids: list[int], tokens: int, **more: object) -> dict[str, object]:
+    meta = {"id": "r", "finish_reason": None, "prompt_tokens": 3, "completion_tokens": tokens}
+    return {"text": text, "output_ids": ids, "meta_info": meta, **more}
+
+
+def chunk(text: str, finish: str | None = None, index: int = 0) -> dict[str, object]:
+    choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
+    return {"id": "a-7", "model": "m", "created": 5, "choices": [choice]}
+
+
+def test_of_generate_it_repeats_what_has_come() -> None:
+    (end,) = ends(GENERATE, native("one", [1], 1), native("one two", [1, 2], 2))
+    assert end == {
+        "text": "one two",
+        "output_ids": [1, 2],
+        "meta_info": {
+            "id": "r",
+            "finish_reason": {"type": "abort", "message": ""},
+            "prompt_tokens": 3,
+            "completion_tokens": 2,
+        },
+    }
+
+
+def test_of_generate_it_adds_nothing_to_what_comes_in_pieces() -> None:
+    (end,) = ends(GENERATE, native(" two", [2], 2))
+    assert (end["text"], end["output_ids"]) == ("", [])
+
+
+def test_of_a_batch_those_end_that_are_known_and_have_not() -> None:
+    stopped = native("b", [1], 1, index=1)
+    stopped["meta_info"] = {"finish_reason": {"type": "stop"}}
+    told = ends(GENERATE, native("a", [1], 1, index=0), stopped, choices=3)
+    assert [(end["index"], end["text"]) for end in told] == [(0, "a")]
+
+
+def test_of_a_chat_it_has_the_same_id_and_no_second_role_and_no_usage() -> None:
+    assert ends(CHAT, chunk("one"), chunk(" two")) == [
+        {
+            "id": "a-7",
+            "model": "m",
+            "created": 5,
+            "choices": [
+                {
+                    "index": 0,
+                    "delta": {"content": ""},
+                    "logprobs": None,
+                    "finish_reason": "abort",
+                }
+            ],
+        }
+    ]
+
+
+def test_each_choice_of_a_chat_ends_once() -> None:
+    told = ends(CHAT, chunk("a", "stop", 1), chunk("b", index=2), choices=3)
+    assert [end["choices"][0]["index"] for end in told] == [0, 2]  # type: ignore[index]
+
+
+def test_a_text_completion_has_its_own_form() -> None:
+    (end,) = ends(TEXT, {"id": "c", "choices": [{"index": 0, "text": "a"}], "usage": None})
+    finish = {"index": 0, "text": "", "logprobs": None, "finish_reason": "abort"}
+    assert end == {"id": "c", "choices": [finish], "usage": None}
+
+
+def test_what_says_nothing_has_no_end() -> None:
+    for data in (b'{"choi', b"[DONE]", b"7", b'{"a": 1}', b"[" * 5_000):
+        assert end_behind(CHAT, [data], 1) is None
+        assert end_behind(GENERATE, [data], 1) is None
+    assert end_behind(CHAT, [], 1) is None
+    assert end_behind(CHAT, [b'{"choices": 7}'], 0) == DONE
