@@ -111,6 +111,9 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._loop.turn.writes.join(self._transport)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._loop.turn.writes.leave(self._transport)
+
     def data_received(self, data: bytes) -> None:
         body = json.loads(data.partition(b"\r\n\r\n")[2])
         self._loop.submit(self._transport, body["max_tokens"])
