@@ -14,6 +14,8 @@ from radixgate.gateway.observe.metrics import GatewayMetrics
 # is the first again. So a long answer outlives any number of workers, while a request that kills
 # whoever goes on with it is given up after the usual number of attempts.
 FRESH_AFTER_TOKENS = 64
+# A rest of just the longest wait may come out as a hair more.
+_ROUNDING_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class AnotherTry:
         if wait_s is None:
             return None
         rest_s = self.choice.wait_s(ask)
-        if rest_s > self.rule.max_backoff_s:
+        if rest_s > self.rule.max_backoff_s + _ROUNDING_S:
             return None
         if continues:
             self.metrics.continuations += 1
@@ -54,3 +56,8 @@ class AnotherTry:
         else:
             return None
         return max(wait_s, rest_s)
+
+    def rest_by_fault(self, worker_id: str, seconds: float) -> None:
+        """The worker takes nothing for so long, and did not ask to be left alone: where nobody else
+        is, a request does not fail for that, but tries it again after the longest wait at most."""
+        self.choice.rest(worker_id, min(seconds, self.rule.max_backoff_s))

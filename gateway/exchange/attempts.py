@@ -130,7 +130,7 @@ class Attempts(FaultNet):
             self._end_attempt(_FAILED, busy=isinstance(error, WorkerBusy))
             self._core.on_worker_failed(lease.worker.id)
             if error.rest_s:
-                self._core.choice.rest(lease.worker.id, error.rest_s)
+                self._core.another_try.rest_by_fault(lease.worker.id, error.rest_s)
             if not self._answer.sent and (self._progress is None or not self._progress.begun):
                 self._answer.held = None  # half of it is none, also where nobody else can be asked
             if self._try_again():

@@ -5,9 +5,10 @@ from array import array
 
 import pytest
 
+from books import identity
 from clocks import FakeClock
 from items import item
-from radixgate.fleet.fleet import Ask, Fleet
+from radixgate.fleet.fleet import Ask, Fleet, WorkerState
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.choice.another_try import FRESH_AFTER_TOKENS, AnotherTry
 from radixgate.gateway.choice.breakers import Breakers
@@ -23,19 +24,23 @@ from radixgate.proto.generation import AnswerContext
 from radixgate.proto.openai import parse_chat
 
 RETRIES = 5
+LONGEST_WAIT_S = 5.1
 ASK = Ask("toy", 10, {})
 CONTEXT = AnswerContext("r", "m", 0, lambda token: b"")
 
 
-def another_try() -> AnotherTry:
+def another_try(*workers: str) -> AnotherTry:
     clock, rng = FakeClock(), random.Random(1)
     fleet = Fleet(make_policy("round_robin", clock, rng), clock, rng)
+    for name in workers:
+        fleet.admit(identity(name))
+        fleet.set_state(name, WorkerState.READY)
     metrics = GatewayMetrics(lambda: [])
     choice = WorkerChoice(
         fleet, Breakers(ReliabilityConfig(), clock), Spared(0.0, clock, random.Random(1))
     )
     budget = RetryBudget(0.2, metrics, clock, Deadlines(clock))
-    return AnotherTry(RetryRule(RETRIES, 0.05, 5.0), budget, choice, metrics, rng)
+    return AnotherTry(RetryRule(RETRIES, 0.05, LONGEST_WAIT_S), budget, choice, metrics, rng)
 
 
 def test_a_thousand_streams_of_a_lost_worker_go_on_and_leave_the_budget_as_it_was() -> None:
@@ -81,6 +86,25 @@ def test_nothing_is_repeated_that_was_seen_or_ended_by_order() -> None:
     ended = begun(5)
     ended.ended_by_order = True
     assert tries.wait_s(["a"], ASK, ended, sent=True) is None
+
+
+@pytest.mark.parametrize(
+    ("rest_s", "asked_for", "by_fault"),
+    [
+        pytest.param(0.3, 0.3, 0.3, id="shorter"),
+        pytest.param(LONGEST_WAIT_S, 5.1, 5.1, id="as-long"),
+        pytest.param(6.0, None, 5.1, id="longer"),
+    ],
+)
+def test_a_rest_longer_than_the_longest_wait_ends_a_request_if_it_was_asked_for(
+    rest_s: float, asked_for: float | None, by_fault: float
+) -> None:
+    tries = another_try("a")
+    tries.choice.rest("a", rest_s)
+    assert tries.wait_s(["a"], ASK, None, sent=False) == pytest.approx(asked_for)
+    tries = another_try("a")
+    tries.rest_by_fault("a", rest_s)
+    assert tries.wait_s(["a"], ASK, None, sent=False) == pytest.approx(by_fault)
 
 
 def begun(tokens: int) -> AnswerProgress:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from attached_gateway import join_attached
+from attached_gateway import attached_gateway, join_attached
 from attached_worker import AttachedWorker
 from clocks import FakeClock
 from items import item
@@ -80,3 +80,19 @@ async def test_others_take_all_of_it_meanwhile_and_only_what_ran_there_has_faile
         assert (metrics.retries, sum(metrics.worker_failures.values())) == (1, 1)
         for name in ("one", "other"):
             gateway.gateway.fleet.remove(name)
+
+
+async def test_where_nobody_else_is_it_is_tried_until_the_stream_is_there_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ReconnectPause, "end", lambda pause: 0.03)
+    async with attached_gateway(retry_max_backoff_ms=10.0, retry_max_retries=5) as (
+        gateway,
+        worker,
+    ):
+        asked = asyncio.create_task(gateway.chat())
+        assert (await worker.next_command()).submit.input_ids
+        await worker.die()
+        assert (await worker.next_command()).HasField("hello")
+        await answer(worker, (await worker.next_command()).submit)
+        assert (await asked).status == 200
