@@ -1,9 +1,9 @@
-"""Which parts run as compiled C here, and which in Python for want of a compiler."""
+"""Which parts run as compiled C here, which in Python for want of a compiler, and who writes."""
 
 import logging
 
 from radixgate.gateway.heads import chunks
-from radixgate.gateway.loop import row_writes
+from radixgate.gateway.loop.row_writes import open_ring
 from radixgate.log import fields
 from radixgate.policies import cheapest, fewest
 from radixgate.proto import chained
@@ -17,16 +17,22 @@ _PARTS = {
     "columns": fewest.COMPILED,
     "mirror_walk": walk.COMPILED,
     "chunks": chunks.COMPILED,
-    "row_writes": row_writes.COMPILED,
 }
 
 
-def tell_compiled_parts() -> None:
-    """One line in the log, as nothing else shows it but the speed."""
+def tell_compiled_parts(row_writes: bool) -> None:
+    """One line in the log, as nothing else shows it but the speed.
+
+    `row_writes`: whether the kernel is to be asked to take what goes to many clients in one call.
+    """
     told = {
         said: ",".join(part for part, is_compiled in _PARTS.items() if is_compiled is wanted)
         for said, wanted in (("in_c", True), ("in_python", False))
     }
+    rows = "off"
+    if row_writes:
+        rows = "none" if open_ring() is None else "io_uring"
     _log.info(
-        "compiled parts", extra=fields(**{said: parts or "none" for said, parts in told.items()})
+        "compiled parts",
+        extra=fields(**{said: parts or "none" for said, parts in told.items()}, row_writes=rows),
     )

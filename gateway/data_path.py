@@ -89,7 +89,10 @@ class DataPath:
         self._rng = rng
         self.names = OwnNames() if names is None else names
         self.deadlines = Deadlines(clock)
-        self.turn = LoopTurn(RowWrites(open_ring()))
+        # The parent of several processes streams nothing.
+        streams = processes == config.processes
+        ring = open_ring() if streams and config.row_writes else None
+        self.turn = LoopTurn(RowWrites(ring))
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()
         self.mirror_file = MirrorFile(rules.fleet.mirror.mirror_file)

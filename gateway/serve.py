@@ -65,7 +65,7 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
         gateway = Gateway(config, own, clock, rng, rules, observers)
     gateway.reloading.read_by(settings, lambda: _effective(reread()))
     warn_if_open(config.host, rules.access)
-    tell_compiled_parts()
+    tell_compiled_parts(config.row_writes)
     return uvloop.run(_serve(gateway, config, rules.tls.scheme))
 
 

@@ -25,10 +25,8 @@ class Ring(Protocol):
 try:
     from radixgate.gateway.loop.row_compiled import Ring as _CompiledRing
 except ImportError:
-    COMPILED = False
     _open_ring: Callable[[], Ring] | None = None
 else:
-    COMPILED = True
     _open_ring = _CompiledRing
 
 

@@ -44,6 +44,11 @@ class GatewayConfig:
         help="processes that answer on the port, each on a core of its own; limits hold for all of"
         " them together",
     )
+    row_writes: bool = knob(
+        True,
+        help="what goes to eight clients or more at once is handed to the kernel in one call"
+        " (io_uring), where it takes it; without, io_uring is not used for it",
+    )
     worker_urls: tuple[str, ...] = knob(
         (), help="workers: grpc://host:port (radixgate's own) or http://host:port (any other)"
     )
