@@ -1,8 +1,9 @@
 """Policies that other packages bring, by the entry point group `radixgate.policies`."""
 
+import copy
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from radixgate.clock import Clock
@@ -16,6 +17,7 @@ _FIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 # Reasons are labels of a metric; a policy that has more of them counts the rest under one.
 MOST_REASONS = 32
 OTHER_REASON = "other"
+_ASKED = RouteRequest(prompt_tokens=100)  # at the start
 
 Maker = Callable[[Clock, random.Random], Policy]
 
@@ -28,8 +30,8 @@ def offered_names() -> Sequence[str]:
 def third_party(name: str, clock: Clock, rng: random.Random) -> Policy | None:
     """The policy of this name, as its maker `(clock, rng) -> policy` makes it; None: nobody has it.
 
-    Raises ConfigError, naming the package, if it cannot be loaded, made, copied, or does not
-    choose among two idle workers; or if two packages have the name.
+    Raises ConfigError, naming the package, if it cannot be loaded, made, copied, does not choose
+    among two workers, or changes a column; or if two packages have the name.
     """
     if not _FIT.fullmatch(name):
         return None
@@ -48,10 +50,7 @@ def third_party(name: str, clock: Clock, rng: random.Random) -> Policy | None:
         policy = Checked(name, make(clock, rng))
     except Exception as exc:
         raise ConfigError(f"{where} cannot be made by (clock, rng): {_said(exc)}") from exc
-    try:
-        understudy(policy, random.Random(0)).choose(RouteRequest(prompt_tokens=100), _two_idle())
-    except Exception as exc:
-        raise ConfigError(f"{where} does not choose among two idle workers: {_said(exc)}") from exc
+    _try_out(policy, where)
     return policy
 
 
@@ -79,6 +78,21 @@ class Checked:
         return Choice(choice.index, OTHER_REASON, choice.explain)
 
 
+def _try_out(policy: Policy, where: str) -> None:
+    """Ask copies of it, which see two idle workers and two that have reported."""
+    for said, candidates in (("idle workers", _two_idle()), ("that have reported", _two_told())):
+        before = copy.deepcopy(_columns(candidates))
+        try:
+            understudy(policy, random.Random(0)).choose(_ASKED, candidates)
+        except Exception as exc:
+            raise ConfigError(f"{where} does not choose among two {said}: {_said(exc)}") from exc
+        for column, values in _columns(candidates).items():
+            if values != before[column]:
+                raise ConfigError(
+                    f"{where} changes a column that it is given, which others read too: {column}"
+                )
+
+
 def _two_idle() -> Candidates:
     nothing = (None, None)
     return Candidates(
@@ -93,6 +107,46 @@ def _two_idle() -> Candidates:
         prefill_tokens_per_s=nothing,
         read_cached_tokens=lambda: (0, 0),
     )
+
+
+def _two_told() -> Candidates:
+    """Lists, as a fleet gives them, that are other ones when sorted or turned round."""
+    cached, steps = [160, 80], [0.02, 0.01]
+    return Candidates(
+        ids=["two", "one"],
+        requests_in_flight=[2, 1],
+        uncached_tokens_in_flight=[200, 100],
+        running=[2, 1],
+        waiting=[2, 1],
+        queued_uncached_tokens=[400, 200],
+        queued_elsewhere=[200, 100],
+        kv_share_used=[0.5, 0.25],
+        prefill_tokens_per_s=[20_000.0, 10_000.0],
+        read_cached_tokens=lambda: cached,
+        read_decode_step_s=lambda: steps,
+        reported_requests=[4, 2],
+        requests_there=[4, 2],
+        most_kv_share=0.5,
+    )
+
+
+def _columns(candidates: Candidates) -> Mapping[str, Sequence[object]]:
+    """By what a policy calls them. Without `read_recent_share`, which is asked one by one."""
+    return {
+        "ids": candidates.ids,
+        "requests_in_flight": candidates.requests_in_flight,
+        "uncached_tokens_in_flight": candidates.uncached_tokens_in_flight,
+        "running": candidates.running,
+        "waiting": candidates.waiting,
+        "queued_uncached_tokens": candidates.queued_uncached_tokens,
+        "queued_elsewhere": candidates.queued_elsewhere,
+        "kv_share_used": candidates.kv_share_used,
+        "prefill_tokens_per_s": candidates.prefill_tokens_per_s,
+        "reported_requests": candidates.reported_requests,
+        "requests_there": candidates.requests_there,
+        "read_cached_tokens()": candidates.read_cached_tokens(),
+        "read_decode_step_s()": candidates.read_decode_step_s(),
+    }
 
 
 def _package(entry: EntryPoint) -> str:

@@ -4,8 +4,9 @@ import json
 import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -118,6 +119,9 @@ class P:
         told += (candidates.queued_elsewhere, candidates.kv_share_used)
         told += (candidates.prefill_tokens_per_s,)
         ours = (candidates.requests_in_flight, candidates.uncached_tokens_in_flight)
+        if all(worker is not None for column in told for worker in column):
+            assert [len({*column}) for column in (*told, *ours)] == [2] * 8
+            return Choice(0, "told", list)
         assert [len(column) for column in told] == [len(candidates)] * 6
         assert [sum(column) for column in (*ours, candidates.read_cached_tokens())] == [0, 0, 0]
         assert all(worker is None for column in told for worker in column)
@@ -127,7 +131,9 @@ class P:
 """
 
 
-def test_what_it_is_tried_on_is_two_idle_workers_of_which_nothing_is_told(install: Install) -> None:
+def test_what_it_is_tried_on_is_two_of_which_nothing_is_told_and_two_that_differ(
+    install: Install,
+) -> None:
     install("curious-package", {"curious": "curious_module:P"}, curious_module=CURIOUS)
     make_policy("curious", FakeClock(), random.Random(1))
 
@@ -157,6 +163,63 @@ def test_a_name_that_is_nobody_s_is_told_the_nearest_of_all(install: Install) ->
         make_policy("fewest-tokens", FakeClock(), random.Random(1))
     with pytest.raises(ConfigError, match="no policy is called"):
         make_policy("a\r\nb: c", FakeClock(), random.Random(1))
+
+
+CHANGES = """
+from radixgate.policies.base import Choice
+
+class P:
+    def __init__(self, clock, rng): ...
+
+    def choose(self, request, candidates):
+        if None not in candidates.running:
+            CHANGE
+        return Choice(0, "first", list)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [
+        pytest.param("candidates.running.sort()", "running", id="sorts"),
+        pytest.param("candidates.kv_share_used.reverse()", "kv_share_used", id="reverses"),
+        pytest.param("candidates.requests_there[1] += 1", "requests_there", id="counts"),
+        pytest.param("candidates.ids[0] = 'mine'", "ids", id="names"),
+        pytest.param("candidates.waiting.pop()", "waiting", id="drops"),
+        pytest.param("candidates.read_cached_tokens().sort()", "read_cached_tokens()", id="cached"),
+        pytest.param(
+            "candidates.read_decode_step_s().append(0.0)", "read_decode_step_s()", id="steps"
+        ),
+    ],
+)
+def test_one_that_changes_what_all_decisions_read_is_refused(
+    install: Install, change: str, column: str, request: pytest.FixtureRequest
+) -> None:
+    module = "changing_" + request.node.name.partition("[")[2].rstrip("]")
+    install("rude", {"rude": f"{module}:P"}, **{module: CHANGES.replace("CHANGE", change)})
+    with pytest.raises(ConfigError, match="changes a column that it is given, which others read"):
+        make_policy("rude", FakeClock(), random.Random(1))
+    with pytest.raises(ConfigError) as caught:
+        make_policy("rude", FakeClock(), random.Random(1))
+    assert caught.value.message.endswith(f"which others read too: {column}")
+
+
+def test_one_that_fails_at_workers_that_have_reported_is_refused(install: Install) -> None:
+    text = CHANGES.replace("CHANGE", "raise KeyError('report')")
+    install("late-package", {"late": "late_module:P"}, late_module=text)
+    with pytest.raises(ConfigError, match="two that have reported: KeyError: 'report'"):
+        make_policy("late", FakeClock(), random.Random(1))
+
+
+def test_columns_are_typed_as_what_cannot_be_changed() -> None:
+    """So that mypy refuses to sort one."""
+    hints = get_type_hints(Candidates)
+    read = [get_args(hints[name])[1] for name in ("read_cached_tokens", "read_decode_step_s")]
+    columns = [
+        hint for name, hint in hints.items() if name[:5] != "read_" and name != "most_kv_share"
+    ]
+    assert len(columns) == 11
+    assert {get_origin(hint) for hint in (*columns, *read)} == {Sequence}
 
 
 class Wordy:
