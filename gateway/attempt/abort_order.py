@@ -14,6 +14,15 @@ class _Named(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Named).decode
 
 
+def rid_of(body: bytes) -> object:
+    """As it stands in a request's body; None: there is none. O(len(body)), half a millisecond for
+    a megabyte."""
+    try:
+        return _decode(body).rid
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class AbortOrder:
     """By rid, exactly unless `prefix`; everything if there is no rid."""
@@ -34,11 +43,9 @@ class AbortOrder:
         return rid.startswith(self.rid) if self.prefix else rid == self.rid
 
     def names_request(self, body: bytes) -> bool:
-        """A batch is meant by any of its rids. O(len(body))."""
-        if self.rid is None:
-            return True
-        try:
-            rid = _decode(body).rid
-        except (msgspec.MsgspecError, RecursionError):
-            return False
+        """O(len(body))."""
+        return self.everything or self.names_any(rid_of(body))
+
+    def names_any(self, rid: object) -> bool:
+        """`rid`: as it stands in a request's body; a batch is meant by any of its rids."""
         return any(map(self.names, rid)) if isinstance(rid, list) else self.names(rid)

@@ -97,10 +97,11 @@ class ForeignWorker:
             told["abort_all"] = True
         elif order.prefix:
             told["prefix"] = True
-        self._client.expect_aborts(order, True)  # they may end before it has answered
+        expected = self._client.expect_aborts(order)  # they may end before it has answered
         result = await self._order("/abort_request", msgspec.json.encode(told))
         if not result.ok:
-            self._client.expect_aborts(order, False)
+            for attempt in expected:
+                attempt.orders -= 1
         if not unsent:
             return result
         # A worker that nobody can connect to cannot be told either, and has nothing of ours to end.
@@ -117,8 +118,7 @@ class ForeignWorker:
         return _result(answer)
 
     def runs(self, order: AbortOrder) -> bool:
-        """O(bytes under way)."""
-        return any(map(order.names_request, self._client.bodies()))
+        return self._client.runs(order)
 
     async def ask(self, method: str, path: str, body: bytes) -> Fetched:
         return await fetch(self._pool, method, path, body, timeout_s=self._check_timeout())

@@ -5,12 +5,11 @@ Only framing and hop-by-hop headers are set anew. A content encoding stays with 
 
 import asyncio
 import logging
-from collections.abc import Iterator
 
 from msgspec import structs
 
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
-from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.attempt.abort_order import AbortOrder, rid_of
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, FrontRequest, Headers
 from radixgate.gateway.attempt.lane import ChunkLane
@@ -22,6 +21,7 @@ from radixgate.gateway.workers.answer_reading import AnswerReader, StreamedAnswe
 from radixgate.gateway.workers.seen_heads import SeenHeads
 
 _log = logging.getLogger(__name__)
+_UNREAD = object()
 
 
 class HttpWorkerClient:
@@ -52,20 +52,22 @@ class HttpWorkerClient:
 
     def abort_unsent(self, order: AbortOrder) -> int:
         """End those that wait for a connection, as the worker has not heard of them; how many."""
-        meant = [one for one in self.running if one.unsent and order.names_request(one.body)]
+        meant = [one for one in self.running if one.unsent and one.is_meant_by(order)]
         for attempt in meant:
             attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
         return len(meant)
 
-    def expect_aborts(self, order: AbortOrder, told: bool) -> None:
-        """The worker is told to end these, or would not: how they end is not its fault, or is."""
-        for attempt in self.running:
-            if order.names_request(attempt.body):
-                attempt.by_order = told
+    def expect_aborts(self, order: AbortOrder) -> "list[HttpAttempt]":
+        """The worker is told to end these: how they end is not its fault, until it refuses. Each
+        has an order more."""
+        meant = [attempt for attempt in self.running if attempt.is_meant_by(order)]
+        for attempt in meant:
+            attempt.orders += 1
+        return meant
 
-    def bodies(self) -> Iterator[bytes]:
-        """Of the requests that have not ended."""
-        return (attempt.body for attempt in self.running)
+    def runs(self, order: AbortOrder) -> bool:
+        """One that is meant has not ended."""
+        return any(attempt.is_meant_by(order) for attempt in self.running)
 
     def close(self) -> None:
         for attempt in list(self.running):
@@ -90,7 +92,8 @@ class HttpAttempt:
         "_paused",
         "_reader",
         "_request",
-        "by_order",
+        "_rid",
+        "orders",
     )
 
     def __init__(
@@ -104,11 +107,20 @@ class HttpAttempt:
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
         self._lane: ChunkLane | None = None  # None: there is none, or not yet
-        self.by_order = False  # the worker is told to end it
+        self._rid: object = _UNREAD  # until an order asks for it
+        self.orders = 0  # to end it, that the worker has been told and not refused
 
     @property
-    def body(self) -> bytes:
-        return self._request.body
+    def by_order(self) -> bool:
+        return self.orders > 0
+
+    def is_meant_by(self, order: AbortOrder) -> bool:
+        """The body is read once, for the first order."""
+        if order.everything:
+            return True
+        if self._rid is _UNREAD:
+            self._rid = rid_of(self._request.body)
+        return order.names_any(self._rid)
 
     @property
     def unsent(self) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from radixgate.gateway.attempt.abort_order import rid_of
 from radixgate.gateway.settings.reliability_config import ReliabilityConfig
 from radixgate.gateway.settings.rules import GatewayRules
+from radixgate.gateway.workers import worker_http
 from raw_client import Answer, RawClient, request
 from scripted_worker import (
     Await,
@@ -19,6 +21,7 @@ from scripted_worker import (
     delta,
     events,
     json_answer,
+    sse_end,
     sse_head,
 )
 from small_gateway import CHAT, SmallGateway, chat_body, small_gateway
@@ -185,6 +188,51 @@ async def test_what_has_not_begun_is_not_run_elsewhere(
             told_of = (await gateway.get(f"/workers/127.0.0.1:{one.port}")).json
             assert told_of["breaker"] == "closed"
         await until(lambda: gateway.in_flight() == 0)
+
+
+async def test_an_order_that_is_refused_takes_back_no_other() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
+        go_on, refuse = asyncio.Event(), asyncio.Event()
+        taken, refused = json_answer({}), [Await(refuse), *json_answer({}, 404)]
+        worker.admin["/abort_request"] = lambda order: refused if "prefix" in order.json else taken
+        worker.script = lambda request: [*sse_head(), *events("a"), Await(go_on), Reset()]
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(stream=True, rid="mine")))
+            await until(lambda: len(worker.requests) == 1)
+            orders = len(worker.admin_requests)
+            prefix = {"rid": "mi", "prefix": True}
+            late = asyncio.create_task(gateway.post("/abort_request", prefix))
+            await until(lambda: len(worker.admin_requests) > orders)
+            await gateway.post("/abort_request", {"rid": "mine"})
+            refuse.set()
+            await late
+            go_on.set()
+            answer = await client.answer()
+        assert b'"abort"' in answer.body
+        assert await gateway.counter("radixgate_requests_total", outcome="ok") == 1
+
+
+async def test_a_body_is_read_once_however_many_orders_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[bytes] = []
+
+    def reads(body: bytes) -> object:
+        read.append(body)
+        return rid_of(body)
+
+    monkeypatch.setattr(worker_http, "rid_of", reads)
+    async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
+        go_on = asyncio.Event()
+        worker.script = lambda request: [*sse_head(), *events("a"), Await(go_on), *sse_end()]
+        async with RawClient(gateway.port) as client:
+            client.send(request(CHAT, chat_body(stream=True, rid="mine")))
+            await until(lambda: len(worker.requests) == 1)
+            for number in range(3):  # each refused, too
+                await gateway.post("/abort_request", {"rid": f"other-{number}"})
+            go_on.set()
+            assert (await client.answer()).events[-1] == b"[DONE]"
+    assert read == [worker.requests[0].body]
 
 
 @pytest.mark.parametrize("end", ENDS[1:])
