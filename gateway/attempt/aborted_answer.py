@@ -64,11 +64,13 @@ def aborted_answer(
         values = decode_object(body)
         generation = parse(values)
     except RadixgateError:
-        return nothing  # it was never read, and would have been refused in its turn
-    choices = len(generation.prompts) * (generation.sampling.n or 1)
+        generation = None  # ours would have refused it; others take more, as images
+    choices = 0 if generation is None else len(generation.prompts) * (generation.sampling.n or 1)
     end = end_behind(path, last_events, choices)
     if end is not None:
         return Ending(200, sse.CONTENT_TYPE, end)
+    if generation is None:
+        return nothing
     model = values.get("model")
     progress = AnswerProgress(generation, [array("I")] * len(generation.prompts))
     progress.open(

@@ -17,7 +17,8 @@ _ABORTED = {"type": "abort", "message": ""}
 
 def end_behind(path: bytes, last_events: Iterable[bytes], choices: int) -> bytes | None:
     """None: the events say nothing of the answer. `last_events`: the data of each, in their order;
-    `choices`: how many there are of all prompts, of which some may have ended before."""
+    `choices`: how many there are of all prompts, of which some may have ended before; 0: nobody
+    knows, and those end of which the events tell."""
     events = [event for data in last_events if (event := _read(data)) is not None]
     if path == _NATIVE:
         ends = [_json(end) for end in _native_ends(events)]
@@ -39,7 +40,7 @@ def _read(data: bytes) -> _Event | None:
 def _native_ends(events: list[_Event]) -> list[_Event]:
     """Each event has all of its choice, or the news alone. A choice of which none is known gets no
     end: it would take its text away."""
-    last = {event.get("index"): event for event in events}
+    last = {_json(event.get("index")): event for event in events}
     ends = []
     for event in last.values():
         meta = event.get("meta_info")
@@ -57,12 +58,13 @@ def _openai_ends(events: list[_Event], choices: int, *, chat: bool) -> list[_Eve
     if not events:
         return []
     said = [choice for event in events for choice in _choices_of(event)]
-    ended = {choice.get("index") for choice in said if choice.get("finish_reason") is not None}
+    ended = [choice.get("index") for choice in said if choice.get("finish_reason") is not None]
+    told = sorted({index for choice in said if isinstance(index := choice.get("index"), int)})
     news: _Event = {"delta": {"content": ""}} if chat else {"text": ""}
     finish: _Event = {"logprobs": None, "finish_reason": "abort"}
     return [
         {**events[-1], "choices": [{"index": index, **news, **finish}]}
-        for index in range(choices)
+        for index in (range(choices) if choices else told)
         if index not in ended
     ]
 

@@ -75,6 +75,11 @@ def test_each_choice_of_a_chat_ends_once() -> None:
     assert [end["choices"][0]["index"] for end in told] == [0, 2]  # type: ignore[index]
 
 
+def test_where_nobody_knows_how_many_there_are_those_end_that_are_told_of() -> None:
+    told = ends(CHAT, chunk("a", index=2), chunk("b", "stop", 1), chunk("c"), choices=0)
+    assert [end["choices"][0]["index"] for end in told] == [0, 2]  # type: ignore[index]
+
+
 def test_a_text_completion_has_its_own_form() -> None:
     (end,) = ends(TEXT, {"id": "c", "choices": [{"index": 0, "text": "a"}], "usage": None})
     finish = {"index": 0, "text": "", "logprobs": None, "finish_reason": "abort"}
@@ -82,8 +87,10 @@ def test_a_text_completion_has_its_own_form() -> None:
 
 
 def test_what_says_nothing_has_no_end() -> None:
-    for data in (b'{"choi', b"[DONE]", b"7", b'{"a": 1}', b"[" * 5_000):
+    for data in (b'{"choi', b'{"index": [], "a": 1}', b"[DONE]", b"7", b'{"a": 1}', b"[" * 5_000):
         assert end_behind(CHAT, [data], 1) is None
         assert end_behind(GENERATE, [data], 1) is None
     assert end_behind(CHAT, [], 1) is None
-    assert end_behind(CHAT, [b'{"choices": 7}'], 0) == DONE
+    for odd in (b'{"choices": 7}', b'{"choices": [7, {"index": {}, "finish_reason": {}}]}'):
+        assert end_behind(CHAT, [odd], 0) == DONE
+    assert end_behind(GENERATE, [b'{"meta_info": 7, "index": {}}'], 1) == DONE

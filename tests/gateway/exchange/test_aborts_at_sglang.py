@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from radixgate.gateway.attempt.abort_order import rid_of
+from radixgate.gateway.attempt.aborted_answer import aborted_answer
 from radixgate.gateway.settings.reliability_config import ReliabilityConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.gateway.workers import worker_http
@@ -127,6 +128,13 @@ async def test_the_end_behind_a_broken_stream_goes_on_from_its_last_event(
     assert b'"role"' not in end
     assert b'"usage"' not in end
     assert b'"completion_tokens":2' in end or path == CHAT
+
+
+def test_a_request_that_ours_would_refuse_has_an_end_as_well() -> None:
+    picture = [{"type": "image_url", "image_url": {"url": "data:,"}}]
+    body = chat_body(messages=[{"role": "user", "content": picture}])
+    answer = aborted_answer(CHAT.encode(), json.dumps(body).encode(), "r", None, [delta("a")[6:]])
+    assert (answer.status, answer.rest.count(b'"finish_reason":"abort"')) == (200, 1)
 
 
 async def test_what_does_not_stream_and_has_begun_to_go_out_is_cut() -> None:
