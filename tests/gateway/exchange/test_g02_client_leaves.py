@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from clocks import FakeClock
 from front_door import connections_of
 from radixgate.gateway.observe.metrics import FinalOutcome
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, Step, events, sse_head
 from small_gateway import CHAT, chat_body, small_gateway
 from until import until
+from virtual_time import LoopClock, in_virtual_time
 
 VARIANTS = [
     pytest.param([Hang()], True, id="a-before-headers"),
@@ -22,17 +22,19 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("script", "stream"), VARIANTS)
-async def test_g02_the_worker_is_told_at_once(script: Sequence[Step], stream: bool) -> None:
-    """By the gateway's clock no time passes at all: nothing is told because it is late."""
-    async with ScriptedWorker() as worker, small_gateway([worker], clock=FakeClock()) as gateway:
+@in_virtual_time
+async def test_g02_the_worker_is_told_within_a_second(script: Sequence[Step], stream: bool) -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker], clock=LoopClock()) as gateway:
         worker.script = lambda request: script
         async with RawClient(gateway.port) as client:
             client.send(request(CHAT, chat_body(stream=stream)))
             await until(lambda: len(worker.requests) == 1)
             await asyncio.sleep(0.02)  # what the script says before it hangs is under way
             assert gateway.in_flight() == 1
+        left_at = LoopClock().now()
         connection = worker.requests[0].connection
         await until(lambda: connection.closed_at is not None)
+        assert LoopClock().now() - left_at < 1.0
         assert gateway.in_flight() == 0
         name = "radixgate_requests_total"
         assert await gateway.counter(name, outcome="client_disconnect") == 1
