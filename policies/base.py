@@ -29,7 +29,8 @@ def _nothing_told() -> Sequence[float | None]:
 
 
 class Candidates(msgspec.Struct, frozen=True):
-    """A frozen snapshot of the workers that may be chosen, in columns of equal length.
+    """A snapshot of the workers that may be chosen, in columns of equal length. A policy never
+    changes one: they are the fleet's own lists, which other decisions read.
 
     Where a worker has not reported, its column holds None and a policy uses what this gateway
     counts itself; a report older than 2 s is no report.
