@@ -154,7 +154,12 @@ def test_processes_that_start_at_once_get_one_whole_model(gguf: Path, cache: Pat
     )
     command = [sys.executable, "-c", script, str(gguf), str(cache)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    try:
+        said = [worker.communicate(timeout=300)[0] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()  # does nothing to one that has ended
+            worker.communicate()
     assert [worker.returncode for worker in workers] == [0, 0, 0]
     assert len(set(said)) == 1
     assert len(folders(cache)) == 1
