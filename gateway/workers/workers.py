@@ -31,6 +31,11 @@ async def _at_once(member: Member) -> None:
     """Nobody else has to know of the member first."""
 
 
+class _NamedTwice(WorkerFailed):
+    """Its process is a worker under another name, by its own word: what is heard from it, or a
+    good check before, is no reason to wait for more of them."""
+
+
 class Workers:
     """Checks the members of a roster and obeys the orders about them."""
 
@@ -143,7 +148,7 @@ class Workers:
                 await self._succeeded(member, identity)
             except TimeoutError:
                 self._failed(member, f"no answer within {self.rule.timeout_s:g} s", refused=False)
-            except WorkerUnreachable as error:
+            except (WorkerUnreachable, _NamedTwice) as error:
                 self._failed(member, error.message, refused=True)
             except WorkerFailed as error:
                 self._failed(member, error.message, refused=False)
@@ -157,7 +162,7 @@ class Workers:
 
     def _check_alone(self, member: Member, identity: WorkerIdentity) -> None:
         """One process is one worker, by the address that was here first: its load and its cache
-        would stand there twice. Raises WorkerFailed; O(workers) for one that is not here yet."""
+        would stand there twice. Raises _NamedTwice; O(workers) for one that is not here yet."""
         instance = identity.instance_id
         known = "" if member.identity is None else member.identity.instance_id
         if not instance or (member.state in UP and instance == known):
@@ -166,7 +171,7 @@ class Workers:
             if other is member or other.identity is None or other.state not in _HERE:
                 continue
             if other.identity.instance_id == instance:
-                raise WorkerFailed(
+                raise _NamedTwice(
                     f"worker {member.address.id} is the same process as {other.address.id},"
                     " which is a worker already"
                 )
@@ -210,6 +215,7 @@ class Workers:
             returned = member.identity is not None
             self.roster.admit(member, identity)
             await self.before_ready(member)
+            self._check_alone(member, identity)  # it may have come by another name meanwhile
             if member.leaving is None:
                 self.roster.come(member, returned=returned)
         elif member.state not in UP:

@@ -1,15 +1,24 @@
 """One process that is named twice is one worker: its load and its cache would stand there twice."""
 
+import asyncio
+
 import pytest
 
 from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
-from scripted_worker import ScriptedWorker, json_answer
+from radixgate.gateway.workers.workers import Member
+from scripted_worker import Recorded, ScriptedWorker, Step, json_answer
 from small_gateway import small_gateway
 from until import until
 
 
 def calls_itself(worker: ScriptedWorker, instance: str) -> None:
     worker.admin["/server_info"] = lambda request: json_answer({"instance_id": instance})
+
+
+def broken_off(worker: ScriptedWorker) -> None:
+    """So that it is asked who it is by now."""
+    for connection in worker.connections:
+        connection.reset()
 
 
 async def test_a_second_address_of_a_worker_waits_until_the_first_is_gone() -> None:
@@ -41,10 +50,65 @@ async def test_an_address_where_another_worker_s_process_answers_by_now_is_down(
         async with small_gateway([one, other]) as gateway:
             workers = gateway.gateway.workers
             calls_itself(other, "one")
-            for connection in other.connections:
-                connection.reset()
+            broken_off(other)
             await until(lambda: workers.find(other.url).state is WorkerState.DOWN)
             assert [member.address.url for member in workers.ready()] == [one.url]
+
+
+async def test_the_name_that_sees_a_restart_first_is_the_worker_though_the_other_is_heard() -> None:
+    async with ScriptedWorker() as worker, ScriptedWorker() as twin:
+        for one in (worker, twin):
+            calls_itself(one, "before")
+        async with small_gateway([worker]) as gateway:
+            workers = gateway.gateway.workers
+            first, second = workers.find(worker.url), workers.add(twin.url)
+            await until(lambda: bool(second.trouble))
+            calls_itself(twin, "restarted")
+            broken_off(twin)
+            await until(lambda: workers.ready() == [first, second])
+
+            def heard_meanwhile(request: Recorded) -> list[Step]:
+                first.heard_elsewhere = True
+                return json_answer({})
+
+            worker.admin["/health"] = heard_meanwhile
+            calls_itself(worker, "restarted")
+            broken_off(worker)
+            await until(lambda: first.state is WorkerState.DOWN)
+            assert first.trouble == (
+                f"worker {first.address.id} is the same process as {second.address.id},"
+                " which is a worker already"
+            )
+            assert workers.ready() == [second]
+
+
+async def test_of_two_names_that_return_at_once_one_is_the_worker() -> None:
+    async with ScriptedWorker() as one, ScriptedWorker() as other:
+        calls_itself(one, "one")
+        calls_itself(other, "other")
+        async with small_gateway([one, other]) as gateway:
+            workers = gateway.gateway.workers
+            both, told = {one.url, other.url}, asyncio.Event()
+            await one.stop()
+            await other.stop()
+            await until(lambda: not workers.ready())
+            admitted = set[str]()
+
+            async def all_told(member: Member) -> None:
+                admitted.add(member.address.url)
+                await told.wait()
+
+            workers.before_ready = all_told
+            for worker in (one, other):
+                calls_itself(worker, "both")
+                await worker.start()
+            await until(lambda: admitted == both)
+            told.set()
+            await until(lambda: any(member.trouble for member in workers.members()))
+            (ready,) = workers.ready()
+            (down,) = set(workers.members()) - {ready}
+            assert down.state is WorkerState.DOWN
+            assert down.trouble.endswith("which is a worker already")
 
 
 async def test_a_fault_of_ours_in_admitting_a_worker_does_not_end_its_checks(
