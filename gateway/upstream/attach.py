@@ -20,7 +20,7 @@ from radixgate.proto.generated import worker_pb2 as pb
 # A worker that has stopped reading must not fill this process: past this, attempts fail at once.
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _GIVE_BACK = STREAM_CREDIT // 2
-_SOON_S = 0.005  # until a timer that has run out is heard
+_TIMER_SLACK_S = 0.005  # until a timer that has run out is heard
 _log = logging.getLogger(__name__)
 
 
@@ -207,7 +207,7 @@ class AttachStream:
     def _detached(self, message: str) -> WorkerFailed:
         """It rests until the next connection is begun: what is sent then waits for that."""
         error = WorkerFailed(message)
-        error.rest_s = max(0.0, self._again_at - self._clock.now()) + _SOON_S
+        error.rest_s = max(0.0, self._again_at - self._clock.now()) + _TIMER_SLACK_S
         return error
 
     def _forget_credit(self, handle: int) -> None:

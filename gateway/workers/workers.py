@@ -23,7 +23,7 @@ __all__ = ["Member", "UnknownWorker", "Workers"]
 
 _DRAIN_LOOK_S = 0.05
 # Of one that has said who it is: about to come, or here.
-_HERE = (WorkerState.JOINING, *UP)
+_JOINED_STATES = (WorkerState.JOINING, *UP)
 _log = logging.getLogger(__name__)
 
 
@@ -168,7 +168,7 @@ class Workers:
         if not instance or (member.state in UP and instance == known):
             return
         for other in self.members():
-            if other is member or other.identity is None or other.state not in _HERE:
+            if other is member or other.identity is None or other.state not in _JOINED_STATES:
                 continue
             if other.identity.instance_id == instance:
                 raise _NamedTwice(
