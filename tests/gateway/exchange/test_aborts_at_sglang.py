@@ -17,6 +17,7 @@ from scripted_worker import (
     Raw,
     Reset,
     ScriptedWorker,
+    Sleep,
     Step,
     chunk,
     delta,
@@ -120,7 +121,8 @@ async def test_the_end_behind_a_broken_stream_goes_on_from_its_last_event(
 ) -> None:
     begun = b"data: " + json.dumps(event).encode() + b"\n\n"
     async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
-        answer = await aborted(gateway, worker, [chunk(begun + CUT), Reset()], path)
+        end_of_it = [chunk(begun + CUT), Sleep(0), Reset()]  # no reset before it is read
+        answer = await aborted(gateway, worker, end_of_it, path)
         end, done = map(bytes.strip, answer.events[-2:])
         told = json.loads(end)
     assert (answer.cut, done) == (False, b"[DONE]")
