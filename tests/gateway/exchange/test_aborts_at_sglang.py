@@ -121,7 +121,11 @@ async def test_the_end_behind_a_broken_stream_goes_on_from_its_last_event(
 ) -> None:
     begun = b"data: " + json.dumps(event).encode() + b"\n\n"
     async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
-        end_of_it = [chunk(begun + CUT), Sleep(0), Reset()]  # no reset before it is read
+        end_of_it: list[Step] = [
+            chunk(begun + CUT),
+            Sleep(0),
+            Reset(),
+        ]  # no reset before it is read
         answer = await aborted(gateway, worker, end_of_it, path)
         end, done = map(bytes.strip, answer.events[-2:])
         told = json.loads(end)
