@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -13,6 +14,7 @@ from until import PATIENCE_S
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 MOST_TOKENS = 4000
+RATED_TOKENS = 200  # a yardstick for how many this machine makes in a second
 LONG = {"max_new_tokens": MOST_TOKENS, "temperature": 0, "ignore_eos": True}
 
 
@@ -23,17 +25,20 @@ async def one_worker() -> AsyncIterator[LiveFleet]:
         yield fleet
 
 
-async def idle(fleet: LiveFleet) -> dict[str, int]:
-    """The worker's page counts once nothing runs or waits and nothing is in flight."""
+async def remain(fleet: LiveFleet, count: int) -> dict[str, int]:
+    """The worker's page counts once so many requests run and are in flight, and none waits."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             _, _, info = await fleet.get("/get_server_info", at=fleet.workers[0].http)
             (row,) = await fleet.worker_rows()
-            if info["running"] == info["waiting"] == row["in_flight"] == 0:
+            if info["running"] == row["in_flight"] == count and info["waiting"] == 0:
                 pages: dict[str, int] = info["pages"]
-                assert pages["locked"] == 0
                 return pages
             await asyncio.sleep(0.02)
+
+
+async def idle(fleet: LiveFleet) -> None:
+    assert (await remain(fleet, 0))["locked"] == 0
 
 
 def generate(fleet: LiveFleet, rid: str, **params: object) -> "asyncio.Task[tuple[int, object]]":
@@ -52,32 +57,69 @@ async def running(fleet: LiveFleet, count: int) -> None:
             await asyncio.sleep(0.01)
 
 
+async def both_run(fleet: LiveFleet) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while (await fleet.get("/get_server_info", at=fleet.workers[0].http))[2]["running"] != 2:
+            await asyncio.sleep(0.01)
+
+
+async def has_made(fleet: LiveFleet, count: float) -> float:
+    """All tokens made so far, once they are at least `count`."""
+    async with asyncio.timeout(PATIENCE_S):
+        while (made := await fleet.tokens_made(fleet.workers[0])) < count:
+            await asyncio.sleep(0.01)
+    return made
+
+
+async def token_rate(fleet: LiveFleet) -> float:
+    """Tokens that are made in a second, of the requests that run: as fast as this machine is."""
+    began, before = time.perf_counter(), await fleet.tokens_made(fleet.workers[0])
+    made = await has_made(fleet, before + RATED_TOKENS) - before
+    return made / (time.perf_counter() - began)
+
+
 @pytest.mark.parametrize("through", ["gateway", "worker"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_g02_a_client_that_leaves_stops_the_engine(
     fleet: LiveFleet, through: str, stream: bool
 ) -> None:
+    """Another request goes on beside it: its tokens are the clock by which the engine stops, for
+    one that nobody reads makes no more of its own, long before it is told to end."""
     at = fleet.gateway_at if through == "gateway" else fleet.workers[0].http
+    beside = generate(fleet, "beside")
+    await running(fleet, 1)
     body = {"text": "x" * 32, "sampling_params": LONG, "stream": stream}
-    before = await fleet.tokens_made(fleet.workers[0])
     asked = asyncio.ensure_future(fleet.post("/generate", body, at))
-    await asyncio.sleep(0.3)
+    await both_run(fleet)
+    a_second = await token_rate(fleet)
+    assert not asked.done()
+    left = await fleet.tokens_made(fleet.workers[0])
     asked.cancel()
+    await remain(fleet, 1)
+    assert await fleet.tokens_made(fleet.workers[0]) - left < a_second
+    assert not beside.done()
+    await fleet.post("/abort_request", {"rid": "beside"})
+    await beside
     await idle(fleet)
-    assert await fleet.tokens_made(fleet.workers[0]) - before < MOST_TOKENS
 
 
 async def test_w03_an_abort_by_rid_is_exact_and_answered(fleet: LiveFleet) -> None:
-    one, ten = generate(fleet, "req-1"), generate(fleet, "req-10", max_new_tokens=600)
+    before = await fleet.tokens_made(fleet.workers[0])
+    one, ten = generate(fleet, "req-1"), generate(fleet, "req-10", max_new_tokens=2000)
     await running(fleet, 2)
+    await has_made(fleet, before + 2)
+    a_second = await token_rate(fleet)
+    assert not one.done()
+    asked = await fleet.tokens_made(fleet.workers[0])
     status, _, _ = await fleet.post("/abort_request", {"rid": "req-1"})
     assert status == 200
     async with asyncio.timeout(PATIENCE_S):
         status, answer = await one
+    assert await fleet.tokens_made(fleet.workers[0]) - asked < a_second
     assert status == 200
     assert answer["meta_info"]["finish_reason"]["type"] == "abort"  # type: ignore[index]
     status, answer = await ten
-    assert answer["meta_info"]["completion_tokens"] == 600  # type: ignore[index]
+    assert answer["meta_info"]["completion_tokens"] == 2000  # type: ignore[index]
     await idle(fleet)
 
 
@@ -119,11 +161,16 @@ async def test_w03_a_live_rid_is_refused_and_a_finished_one_used_again(fleet: Li
 
 
 async def test_w03_abort_all_ends_everything_and_the_server_goes_on(fleet: LiveFleet) -> None:
+    before = await fleet.tokens_made(fleet.workers[0])
     asked = [generate(fleet, f"all-{i}") for i in range(6)]
     await running(fleet, 6)
+    await has_made(fleet, before + 6)
+    a_second = await token_rate(fleet)
+    told = await fleet.tokens_made(fleet.workers[0])
     await fleet.post("/abort_request", {"abort_all": True})
     async with asyncio.timeout(PATIENCE_S):
         answers = await asyncio.gather(*asked)
+    assert await fleet.tokens_made(fleet.workers[0]) - told < a_second
     kinds = [answer["meta_info"]["finish_reason"]["type"] for _, answer in answers]  # type: ignore[index]
     assert kinds == ["abort"] * 6
     await idle(fleet)
