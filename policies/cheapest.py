@@ -58,8 +58,9 @@ def cheapest_in_python(
 
     O(candidates). All numbers are ints up to 2**53, where a double counts whole ones, or floats.
     Raises ValueError if there are no candidates, the columns are of unequal lengths, `pressure_s`
-    is of an index that is none, or a number is out of its range: weights, requests and what costs
-    come to are finite and not below zero, `few` and speeds are over zero. TypeError for no numbers.
+    is of an index that is none, or a number is out of its range: weights, the mean of `requests`
+    and what costs come to are finite and not below zero, `few` and speeds are over zero. That a
+    single number of requests is not below zero is not looked at. TypeError for no numbers.
     """
     if not len(cached):
         raise ValueError("nobody is the cheapest of none")
