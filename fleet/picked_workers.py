@@ -7,6 +7,7 @@ from operator import is_not
 from radixgate.fleet.ready_order import ReadyOrder, Value, picker
 from radixgate.fleet.ready_workers import ReadyWorkers, Told
 from radixgate.fleet.worker_record import InFlight, WorkerRecord
+from radixgate.policies.kv_share import fullest
 
 
 class PickedWorkers(ReadyOrder):
@@ -58,7 +59,7 @@ class PickedWorkers(ReadyOrder):
             requests=self._column([of.requests for of in whole]),
             speeds=self._column([of.speeds for of in whole]),
             sent_elsewhere=any(elsewhere),
-            most_kv=max(filter(None, kv_share), default=0.0) if None not in kv_share else None,
+            most_kv=fullest(kv_share) if None not in kv_share else None,
         )
 
     def _column(self, whole: Sequence[Sequence[Value]]) -> Sequence[Value]:

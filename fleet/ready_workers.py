@@ -10,6 +10,7 @@ from radixgate.fleet.compared_speeds import ComparedSpeeds
 from radixgate.fleet.load_report import REPORT_MAX_AGE_S, LoadReport
 from radixgate.fleet.ready_order import ReadyOrder
 from radixgate.fleet.worker_record import InFlight, WorkerRecord
+from radixgate.policies.kv_share import fullest
 from radixgate.policies.requests_there import UNREPORTED
 
 
@@ -76,7 +77,7 @@ class ReadyWorkers(ReadyOrder):
         self.in_flight.check()
         assert self._sent_elsewhere == sum(map(bool, self.queued_elsewhere))
         assert self._untold_kv == self.kv_share.count(None)
-        assert self._most_kv == max(filter(None, self.kv_share), default=0.0)
+        assert self._most_kv == fullest(self.kv_share)
 
     @property
     def speeds(self) -> Sequence[float | None]:
@@ -146,7 +147,7 @@ class ReadyWorkers(ReadyOrder):
         if share is not None and share >= self._most_kv:
             self._most_kv = share
         elif before == self._most_kv:
-            self._most_kv = max(filter(None, self.kv_share), default=0.0)
+            self._most_kv = fullest(self.kv_share)
 
     def _keep_given(self) -> None:
         """Columns that requests have been given stay as they are: copies change. O(workers) for the

@@ -14,6 +14,7 @@ from radixgate.policies.base import Candidates, Choice, RouteRequest
 from radixgate.policies.cheapest import Weights, cheapest, ranked
 from radixgate.policies.derived import Derived
 from radixgate.policies.fewest import fewest
+from radixgate.policies.kv_share import fullest
 from radixgate.policies.popular_prefix import is_scarce
 from radixgate.policies.queued_tokens import queued_tokens
 from radixgate.policies.requests_there import requests_there
@@ -142,7 +143,7 @@ def _speeds(measured: Sequence[float | None]) -> Sequence[float]:
 
 def _pressure_s(shares: Sequence[float | None], whole_s: float) -> Mapping[int, float]:
     """Seconds that a candidate costs more, by index, as its KV pool is nearly full."""
-    if max(filter(None, shares), default=0.0) <= _FULL:
+    if fullest(shares) <= _FULL:
         return {}
     return {
         index: whole_s * (used - _FULL) * 10.0

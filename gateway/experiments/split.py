@@ -14,6 +14,7 @@ from radixgate.gateway.experiments.plan import Switches
 from radixgate.gateway.experiments.units import UnitOf
 from radixgate.gateway.experiments.watched_request import Label
 from radixgate.policies.base import Candidates, Choice, Policy, RouteRequest
+from radixgate.policies.kv_share import fullest
 
 
 class Bucketing:
@@ -123,7 +124,7 @@ def _choose_among(
         read_decode_step_s=steps_s,
         reported_requests=[added_up[at] for at in own] if added_up else (),
         requests_there=[there[at] for at in own] if there else (),
-        most_kv_share=max(filter(None, kv_share), default=0.0) if compared else None,
+        most_kv_share=fullest(kv_share) if compared else None,
     )
     choice = policy.choose(request, mine)
 
