@@ -38,6 +38,7 @@ class Member:
     state: WorkerState = WorkerState.JOINING
     identity: WorkerIdentity | None = None  # None: it has never said who it is
     absent: bool = False  # it never has, and had time to load: no answer waits for its word
+    told: bool = False  # in the log, that it does not come up
     asked_since: float = 0.0  # the loop's time at its first check
     incarnation: int = 0  # how often it has been admitted, each time cold
     trouble: str = ""  # of the last check, empty if it went well

@@ -187,6 +187,9 @@ class Workers:
 
     def _failed(self, member: Member, why: str, *, refused: bool) -> None:
         member.trouble = why
+        if member.state is WorkerState.JOINING and not member.told:
+            member.told = True
+            _log.warning("worker not up yet", extra=fields(worker=member.address.id, why=why))
         if not refused and member.state in UP and _heard(member):
             return  # it answers requests meanwhile: busy, not dead
         if member.pulse.failed(refused=refused) and member.state in UP:

@@ -64,6 +64,27 @@ async def test_de1_a_model_is_unknown_only_once_every_worker_has_said_what_it_se
             assert (await gateway.chat(model="third")).status == 404
 
 
+async def test_a_worker_that_does_not_come_up_is_told_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("WARNING", "radixgate.gateway.workers.workers")
+    absent = ScriptedWorker(port=free_port())
+    async with small_gateway(health_failure_threshold=1) as gateway:
+        member = gateway.gateway.workers.add(absent.url)
+        # Checked again and again, and each time in vain.
+        for _ in range(3):
+            member.trouble = ""
+            await until(lambda: bool(member.trouble))
+        (told,) = caplog.records
+        assert told.getMessage() == "worker not up yet"
+        assert told.__dict__["fields"] == {"worker": member.address.id, "why": member.trouble}
+        async with absent:
+            await gateway.ready(1)
+        await until(lambda: gateway.state_of(absent) is WorkerState.DOWN)
+        said = [record.getMessage() for record in caplog.records]
+        assert said == ["worker not up yet", "worker down"]
+
+
 @pytest.mark.slow
 @in_virtual_time
 async def test_de1_a_worker_that_never_comes_holds_no_model_open() -> None:
