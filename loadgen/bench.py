@@ -13,6 +13,7 @@ from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
 from radixgate.loadgen.arrivals import ArrivalConfig
 from radixgate.loadgen.config import BenchConfig
+from radixgate.loadgen.failure_messages import first_messages
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import BenchRun, measure
 from radixgate.loadgen.open_files import raise_limit
@@ -52,7 +53,7 @@ class Workbench:
                 write_schedule(Path(config.schedule_file), schedule)
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
         run = _play(config, schedule)
-        print(table(config, run.summary), flush=True)
+        print(table(config, run.summary, first_messages(run.records)), flush=True)
         _append(config, run)
         return self._kept(config, schedule, run, started_at)
 

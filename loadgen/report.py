@@ -1,6 +1,7 @@
 """The table of a run: SGLang's rows in its order, then what it does not show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from radixgate.analysis.percentiles import Spread, values_needed
 from radixgate.analysis.summary import Summary
@@ -9,6 +10,7 @@ from radixgate.loadgen.config import BenchConfig
 _WIDTH = 50
 _LABEL = 40
 ABSENT = "-"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _FORMULAS = (
     "TTFT = first token - dispatch. E2E = last token - dispatch.",
@@ -19,13 +21,16 @@ _FORMULAS = (
 )
 
 
-def table(config: BenchConfig, summary: Summary) -> str:
-    """The whole report as text; a figure with nothing to measure is a dash."""
+def table(config: BenchConfig, summary: Summary, messages: Mapping[str, str] = _NONE) -> str:
+    """The whole report as text; a figure with nothing to measure is a dash.
+
+    `messages`: what the first failure of each class said.
+    """
     return "\n".join(
         [
             *_classic(config, summary),
             *_further(config, summary),
-            *_failures(summary),
+            *_failures(summary, messages),
             "-" * _WIDTH,
             *_FORMULAS,
             *_notes(summary),
@@ -74,11 +79,13 @@ def _further(config: BenchConfig, summary: Summary) -> Iterator[str]:
         yield _row(f"Requests by {worker}:", requests)
 
 
-def _failures(summary: Summary) -> Iterator[str]:
+def _failures(summary: Summary, messages: Mapping[str, str]) -> Iterator[str]:
     yield _section("Failures")
     yield _row("Failed requests:", summary.failed)
     for failure, requests in summary.failures.items():
         yield _row(f"  {failure}:", requests)
+        if failure in messages:
+            yield f"    {messages[failure]}"
 
 
 def _notes(summary: Summary) -> Iterator[str]:

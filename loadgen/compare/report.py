@@ -12,6 +12,7 @@ from radixgate.analysis.intervals import Interval
 from radixgate.analysis.records import RequestRecord
 from radixgate.analysis.validity import Verdict, judge
 from radixgate.errors import ConfigError
+from radixgate.loadgen.failure_messages import failure_lines
 from radixgate.loadgen.reports import html_page
 from radixgate.loadgen.reports.plots import Plot, distribution_trace
 from radixgate.loadgen.reports.run_folder import Run, read_run
@@ -73,7 +74,7 @@ def write_comparison(folder: Path) -> tuple[str, bool]:
     title = " against ".join(comparison.arms)
     (folder / HTML).write_text(html_page.page(title, body, _plots(found, runs)), encoding="utf-8")
     worked = all(any(record.ok for record in run.records) for run in runs.values())
-    return "\n".join(_text(found)), worked
+    return "\n".join(_text(found, runs)), worked
 
 
 def is_comparison(folder: Path) -> bool:
@@ -130,7 +131,7 @@ def _verdict(run: Run) -> Verdict:
     )
 
 
-def _text(found: _Found) -> Iterator[str]:
+def _text(found: _Found, runs: dict[str, Run]) -> Iterator[str]:
     baseline = found.comparison.arms[0]
     for arm, differences_of_arm in found.differences.items():
         yield f"\n{arm} against {baseline} ({found.comparison.state})"
@@ -139,6 +140,7 @@ def _text(found: _Found) -> Iterator[str]:
     for run, verdict in found.verdicts:
         word = "VALID" if verdict.valid else "INVALID: " + "; ".join(verdict.reasons)
         yield f"round {run.round + 1}, {run.arm}: {word}"
+        yield from (f"  {line}" for line in failure_lines(runs[run.folder].records))
     if not all(verdict.valid for _, verdict in found.verdicts):
         yield _UNJUDGED
 

@@ -1,6 +1,7 @@
 """What a comparison says of its runs, made of their folders alone."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -62,3 +63,18 @@ def test_an_objective_counts_from_the_intended_time_if_there_is_one(
 ) -> None:
     lines = compared(tmp_path, BenchConfig(request_rate=rate, goodput=("ttft:1500",)))
     assert lines["objective kept (%)"].split()[3:5] == ["100.00", "0.00"]
+
+
+def test_a_run_that_failed_says_why(tmp_path: Path) -> None:
+    refused = '{"error": {"message": "9419 tokens; the context of 8192 is full"}}'
+    for name, arm in enumerate(ARMS):
+        failed = replace(record(failure="HTTP 400", end=0.1), failure_detail=refused)
+        sections = (BenchConfig(), WorkloadConfig(), ArrivalConfig())
+        info = run_info(sections, "abcd", [ClientHealth(0, 1, 0.1, 0.0, 0.01)], "2026-01-01")
+        write_run(tmp_path / arm, info, [failed] * (name + 1), [])
+    runs = [RunOf(arm, 0, arm) for arm in ARMS]
+    encoded = msgspec.json.encode(Comparison(ARMS, runs, "as they were", "abcd"))
+    (tmp_path / COMPARISON).write_bytes(encoded)
+    text, worked = write_comparison(tmp_path)
+    assert not worked
+    assert "  HTTP 400: 2, the first: 9419 tokens; the context of 8192 is full" in text.splitlines()

@@ -1,0 +1,48 @@
+"""What the first failure of each class said: why a run failed, where it is printed."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from radixgate.analysis.records import ABANDONED, RequestRecord
+
+_CHARACTERS = 200
+# Details are cut, so a JSON body of an error may have no end.
+_MESSAGE = re.compile(r'"(?:message|msg|detail|error)"\s*:\s*"((?:[^"\\]|\\.)*)')
+# Where validators quote what they were sent, which may be the prompt.
+_QUOTED = re.compile(r"""["']input["']\s*:|\binput_value\s*=""")
+
+
+def first_messages(records: Sequence[RequestRecord]) -> Mapping[str, str]:
+    """By class of failure, at most 200 characters; a class that said nothing readable is left out.
+
+    Of a body of JSON only its message is taken: the rest may repeat the prompt.
+    """
+    found: dict[str, str] = {}
+    for record in records:
+        if record.failure in (None, ABANDONED) or record.failure in found:
+            continue
+        if message := _readable(record.failure_detail):
+            found[record.failure] = message
+    return found
+
+
+def failure_lines(records: Sequence[RequestRecord]) -> Iterator[str]:
+    """One line a class, most frequent first: how many, and what the first of them said."""
+    counts = Counter(
+        record.failure for record in records if record.failure not in (None, ABANDONED)
+    )
+    messages = first_messages(records)
+    for failure, count in counts.most_common():
+        message = messages.get(failure, "") if failure else ""
+        yield f"{failure}: {count}{f', the first: {message}' if message else ''}"
+
+
+def _readable(detail: str) -> str:
+    text = detail.strip()
+    if text.startswith(("{", "[", "data:")):
+        told = _MESSAGE.search(text)
+        text = told[1].replace('\\"', '"').replace("\\n", " ") if told else ""
+    text = _QUOTED.split(text)[0]
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _CHARACTERS else line[: _CHARACTERS - 3] + "..."
