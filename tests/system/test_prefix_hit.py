@@ -1,6 +1,7 @@
 """A prompt that is cached is answered at once, through a worker's own server."""
 
 import random
+import statistics
 import time
 
 import pytest
@@ -29,5 +30,5 @@ async def test_the_same_long_prompt_again_has_its_first_token_in_a_tenth_of_the_
         await first_token_s(fleet, worker, [1, 2, 3])
         ids = [rng.randrange(20_000) for _ in range(2_000)]
         first = await first_token_s(fleet, worker, ids)
-        again = [await first_token_s(fleet, worker, ids) for _ in range(10)]
-    assert min(again) <= first / 10
+        again = [await first_token_s(fleet, worker, ids) for _ in range(11)]
+    assert statistics.median(again) <= first / 10
