@@ -113,15 +113,22 @@ class Reloading:
     def _with_files(
         self, change: Change, keys: Sequence[KeyEntry], named: Mapping[str, WorkerEntry]
     ) -> Change:
-        """A file whose name stays counts as changed where what it says has."""
+        """A file whose name stays counts as changed where what it says has, and `workers` where
+        one that was named before was removed by request: it is taken up again."""
         changed = {*change.changed}
         if keys != self._keys:
             changed.add("access.api_keys_file")
         if named != self._named and "gateway.worker_urls" not in changed:
             changed.add("gateway.workers_file")
+        if any(self._was_removed(worker_id) for worker_id in self._named.keys() & named.keys()):
+            changed.add("workers")
         return replace(change, changed=tuple(sorted(changed)))
 
     # ------------------------------------------------------------ the workers
+
+    def _was_removed(self, worker_id: str) -> bool:
+        member = self._workers.roster.get(worker_id)
+        return member is None or member.leaving is not None
 
     def _check_known(self, named: Mapping[str, WorkerEntry]) -> None:
         for worker_id, entry in named.items():

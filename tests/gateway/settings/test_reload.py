@@ -201,6 +201,37 @@ async def test_the_workers_of_the_file_come_and_go_and_others_stay(tmp_path: Pat
         assert urls == {by_flag.url, later.url, by_request.url}
 
 
+async def test_a_worker_that_was_removed_is_taken_up_again_and_told() -> None:
+    workers = (ScriptedWorker(), ScriptedWorker())
+    async with workers[0] as gone, workers[1] as paused, small_gateway(workers) as gateway:
+        first = GatewaySettings(quick(worker_urls=(gone.url, paused.url)))
+        readable(gateway, first, lambda: first)
+        await gateway.put(f"/workers/{paused.url[7:]}", {"state": "paused"})
+        assert (await gateway.delete(f"/workers/{gone.url[7:]}")).json["state"] == "removed"
+        told = (await gateway.post("/reload", b"")).json
+        assert told == {"changed": ["workers"], "needs_restart": []}
+        await gateway.ready(1)
+        assert gateway.state_of(gone) is WorkerState.READY
+        assert gateway.state_of(paused) is WorkerState.PAUSED
+        assert (await gateway.post("/reload", b"")).json["changed"] == []
+
+
+async def test_a_worker_that_drains_when_it_is_reloaded_stays_and_is_told() -> None:
+    word = asyncio.Event()
+    async with ScriptedWorker() as worker, small_gateway([worker]) as gateway:
+        worker.script = lambda request: [*sse_head(), Await(word), *events("a"), *sse_end()]
+        first = GatewaySettings(quick(worker_urls=(worker.url,)))
+        readable(gateway, first, lambda: first)
+        asking = asyncio.create_task(gateway.chat(stream=True))
+        await until(lambda: len(worker.requests) == 1)
+        await gateway.delete(f"/workers/{worker.url[7:]}")
+        assert gateway.state_of(worker) is WorkerState.DRAINING
+        assert (await gateway.post("/reload", b"")).json["changed"] == ["workers"]
+        assert gateway.state_of(worker) is WorkerState.READY
+        word.set()
+        assert (await asking).status == 200
+
+
 async def test_what_a_file_says_no_more_of_a_worker_does_not_stay(tmp_path: Path) -> None:
     async with ScriptedWorker() as worker, small_gateway() as gateway:
         file = tmp_path / "workers.yaml"
