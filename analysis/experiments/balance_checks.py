@@ -26,6 +26,7 @@ class Check:
     name: str
     ok: bool
     detail: str
+    checked: bool = True  # False: too little was recorded to tell, and `ok` says nothing
 
 
 def switchback_checks(log: Log, blocks: Sequence[LivedBlock], pairs: Sequence[Pair]) -> list[Check]:
@@ -137,7 +138,7 @@ def _offered(log: Log, pairs: Sequence[Pair]) -> Check:
         if pair.a.index > 1 and a > 0 and b > 0:
             steps.append(math.log(b / a))
     if not steps:
-        return Check("offered load", True, "too few pairs to tell")
+        return Check("offered load", True, "too few pairs to tell", checked=False)
     test = paired_test(steps)
     return Check(
         "offered load",
@@ -168,7 +169,7 @@ def _same_lengths(
     only_a = [mean for unit, mean in of_a.items() if unit not in of_b]
     only_b = [mean for unit, mean in of_b.items() if unit not in of_a]
     if len(only_a) < 2 or len(only_b) < 2:
-        return Check(name, True, "not known of enough units")
+        return Check(name, True, "not known of enough units", checked=False)
     p = float(stats.ks_2samp(only_a, only_b).pvalue)
     means = [math.fsum(values) / len(values) for values in (only_a, only_b)]
     return Check(

@@ -88,7 +88,7 @@ class Findings:
     declaration: Declaration
     schedule_sha256: str | None  # as committed; None: the experiment has no blocks
     ended: ExperimentEnd | None  # None: it runs on, or was cut off
-    valid: bool  # every check passed
+    valid: bool  # no check failed
     checks: Sequence[Check]
     warnings: Sequence[str]
     pairs: int

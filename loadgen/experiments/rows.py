@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from radixgate.analysis.experiments.balance_checks import Check
 from radixgate.analysis.experiments.findings import (
     ArmFigures,
     Findings,
@@ -31,9 +32,15 @@ def title(findings: Findings) -> str:
 
 
 def verdict(findings: Findings) -> str:
-    """VALID, or INVALID with what failed."""
+    """VALID with how many checks passed, or INVALID with what failed."""
     failed = [check.name for check in findings.checks if not check.ok]
-    return f"INVALID: {', '.join(failed)}" if failed else "VALID: every check passed"
+    if failed:
+        return f"INVALID: {', '.join(failed)}"
+    checked = sum(check.checked for check in findings.checks)
+    unchecked = len(findings.checks) - checked
+    if not unchecked:
+        return "VALID: every check passed" if checked else "VALID: nothing to check"
+    return f"VALID: {checked} checks passed, {unchecked} not checked"
 
 
 def preamble(findings: Findings) -> Iterator[str]:
@@ -99,14 +106,17 @@ def sections(findings: Findings) -> Iterator[Section]:
         yield (
             "Checks",
             ("check", "", "found"),
-            [
-                (check.name, "ok" if check.ok else "FAILED", check.detail)
-                for check in findings.checks
-            ],
+            [(check.name, _outcome(check), check.detail) for check in findings.checks],
         )
 
 
 _EFFECT_HEAD = ("metric", "A", "B", "effect", "95 %", "p", "p adjusted", "any time", "")
+
+
+def _outcome(check: Check) -> str:
+    if not check.checked:
+        return "not checked"
+    return "ok" if check.ok else "FAILED"
 
 
 def _effect(metric: MetricFinding) -> Sequence[str]:

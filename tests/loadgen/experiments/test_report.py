@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lived_experiments import declared, lived
@@ -39,6 +40,22 @@ def test_it_tells_the_effect_and_how_far_to_trust_it(
     assert "arms as scheduled      ok" in printed
     assert "VALID: every check passed" in printed
     assert "warning" not in printed
+
+
+def test_what_could_not_be_checked_is_not_said_to_have_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [
+        msgspec.structs.replace(record, prompt_tokens=None)
+        if isinstance(record, RequestLine)
+        else record
+        for record in lived()
+    ]
+    assert report(written(tmp_path / "e.jsonl", records)) == 0
+    printed = capsys.readouterr().out
+    assert "VALID: 5 checks passed, 1 not checked" in printed
+    (row,) = [line for line in printed.splitlines() if "prompt tokens" in line]
+    assert " ".join(row.split()) == "prompt tokens not checked not known of enough units"
 
 
 def test_the_same_records_make_the_same_bytes_however_they_are_split(tmp_path: Path) -> None:
@@ -112,6 +129,7 @@ def test_shadow_decisions_are_compared_and_say_nothing_of_latency(
     assert "same worker as A        -      75.0%  100.0%" in printed
     assert "predicted cached share  50.0%  25.0%  75.0%" in printed
     assert "nothing follows for latency" in printed
+    assert "VALID: nothing to check" in printed
 
 
 @pytest.mark.parametrize(
