@@ -107,6 +107,16 @@ class Experiments:
         self.deadline = self._site.clock.now()
         return known
 
+    def declare_and_start(self, name: str, config: LiveExperimentConfig) -> Known:
+        """Both, or neither: what may not begin now is not known either. Raises as they do."""
+        before = dict(self._known)
+        self.declare(name, config)
+        try:
+            return self.start(name)
+        except (ConfigError, RequestError):
+            self._known = before
+            raise
+
     def stop(self, name: str, detail: str = "by order") -> Known:
         """The gateway's own policy is back at once. Harmless for one that does not run."""
         known = self.find(name)

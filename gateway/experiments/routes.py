@@ -43,9 +43,10 @@ class ExperimentRoutes:
             raise RequestError("name is missing: what the experiment is called", param="name")
         try:
             config = _config_of(name, body)
-            known = self._experiments.declare(name, config)
             if config.start:
-                self._experiments.start(name)
+                known = self._experiments.declare_and_start(name, config)
+            else:
+                known = self._experiments.declare(name, config)
         except ConfigError as error:
             raise RequestError(error.message) from error
         return json_answer(known.details())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway_experiments import SHORT, declared, files_in, rules, state
+from gateway_experiments import SHORT, declared, files_in, over, rules, state
 from radixgate.analysis.experiments.records import (
     ExperimentEnd,
     read_lines,
@@ -40,8 +40,25 @@ async def test_one_acts_at_a_time_and_a_few_shadows(tmp_path: Path) -> None:
             reply = await gateway.post("/experiments", shadow)
             assert reply.status == (200 if number < 4 else 409)
         listed = (await gateway.get("/experiments")).json
-        assert listed["total"] == 7
-        assert {row["name"]: row["state"] for row in listed["experiments"]}["s4"] == "declared"
+        names = ["short", "s0", "s1", "s2", "s3"]
+        assert [row["name"] for row in listed["experiments"]] == names, "refused whole"
+
+
+async def test_one_that_may_not_begin_leaves_what_stood_in_its_place(tmp_path: Path) -> None:
+    async with (
+        ScriptedWorker() as worker,
+        small_gateway([worker], rules=rules(tmp_path)) as gateway,
+    ):
+        before = await declared(gateway)
+        assert (await gateway.post("/experiments/short/stop", {})).status == 200
+        await over(gateway, "short")
+        await declared(gateway, name="other")
+        refused = await gateway.post("/experiments", SHORT)
+        assert refused.status == 409
+        after = await state(gateway, "short")
+        assert (after["state"], after["file"]) == ("over", before["file"])
+        later = await declared(gateway, start=False)
+        assert later["state"] == "declared", "what is not to begin may be declared meanwhile"
 
 
 @pytest.mark.parametrize(
