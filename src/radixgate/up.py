@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from radixgate.clock import SystemClock
 from radixgate.errors import ProcessFailed
+from radixgate.free_address import check_free
 from radixgate.household import Household
 from radixgate.policies.registry import make_policy
 from radixgate.up_config import UpConfig
@@ -21,7 +22,7 @@ Try, in another terminal:
          "messages": [{{"role": "user", "content": "What is the capital of France?"}}]}}'
   curl {url}/workers
   {program} bench --base-url {url} --dataset-name generated-shared-prefix \\
-    --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-system-prompt-len 256 \\
+    --gsp-num-groups 4 --gsp-prompts-per-group 4 --gsp-system-prompt-len 256 \\
     --gsp-question-len 32 --gsp-output-len 16 --max-concurrency 4
 
 Ctrl-C ends it: the gateway finishes what it has, then the workers stop. A second one kills.
@@ -31,9 +32,11 @@ Ctrl-C ends it: the gateway finishes what it has, then the workers stop. A secon
 def run_up(config: UpConfig) -> int:
     """Serve until Ctrl-C or SIGTERM (then 0), or until nothing is left to serve (then 1).
 
-    Raises ConfigError for a policy that the gateway would refuse once the workers are up.
+    Raises ConfigError for a policy or an address that the gateway would refuse once the workers are
+    up.
     """
     make_policy(config.policy, SystemClock(), random.Random(0))
+    check_free(config.host, config.port)
     return asyncio.run(serve(Household(config, say=_say), _say))
 
 
