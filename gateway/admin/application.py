@@ -113,7 +113,13 @@ class Admin:
         app.add_routes(TokenRoutes(self.workers, self.fleet, self.prompts).routes())
         app.add_routes(ResponseRoutes(self.workers, self.stored).routes())
         asking = Asking(self.fleet, self.prompts, self.stored, self.workers.roster.unheard_of)
-        explain = ExplainRoutes(self.workers.choice, self.fleet, asking, lambda: self.policy)
+        explain = ExplainRoutes(
+            self.workers.choice,
+            self.fleet,
+            asking,
+            lambda: self.policy,
+            lambda: self.keys.limits.keys(),
+        )
         app.add_routes(explain.routes())
         app.add_routes(MirrorRoutes(self.fleet, self.workers.find).routes())
         waiting = self.metrics.read_waiting

@@ -1,6 +1,6 @@
 """`POST /explain`: who would get this request, and why. Nothing is sent, and nothing changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from aiohttp import web
@@ -24,16 +24,29 @@ _TOLD_BY = {
 }
 
 
+class UnknownTenant(RequestError):
+    """No key is of this tenant."""
+
+    status = 404
+
+
 class ExplainRoutes:
     """The handler of `/explain`."""
 
     def __init__(
-        self, choice: WorkerChoice, fleet: Fleet, asking: Asking, policy: Callable[[], str]
+        self,
+        choice: WorkerChoice,
+        fleet: Fleet,
+        asking: Asking,
+        policy: Callable[[], str],
+        tenants: Callable[[], Collection[str]],
     ) -> None:
+        """`tenants`: those that keys are of now; empty where there are none."""
         self._choice = choice
         self._fleet = fleet
         self._asking = asking
         self._policy = policy
+        self._tenants = tenants
 
     def routes(self) -> list[web.RouteDef]:
         return [web.post("/explain", self.explain)]
@@ -41,12 +54,13 @@ class ExplainRoutes:
     async def explain(self, request: web.Request) -> web.Response:
         """The body is one of a generation endpoint, which is `?path=` or else told by its fields.
 
-        `?tenant=` explains it as that tenant's, whose cache is apart. Raises what sending it would
-        raise: RequestError, UnknownModel, NoWorkerAvailable. O(workers x the prompt's blocks).
+        `?tenant=` explains it as that tenant's, whose cache is apart. Raises UnknownTenant, and
+        what sending it would raise: RequestError, UnknownModel, NoWorkerAvailable.
+        O(workers x the prompt's blocks).
         """
         data = await request.read()
         path = _path(request.query.get("path"), decode_object(data))
-        caller = _as_tenant(request[CALLER], request.query.get("tenant"))
+        caller = self._as_tenant(request[CALLER], request.query.get("tenant"))
         question = self._asking.read(path, data, caller)
         if question is None:
             question = await self._asking.read_own(path, data, caller)
@@ -64,6 +78,15 @@ class ExplainRoutes:
                 "left_out": self._left_out(found, left_out),
             }
         )
+
+    def _as_tenant(self, caller: Caller, tenant: str | None) -> Caller:
+        """An admin asks on behalf of the tenant: its salt is what tells where its cache is warm."""
+        if tenant is None:
+            return caller
+        known = self._tenants()
+        if known and tenant not in known:
+            raise UnknownTenant(f"there is no tenant {tenant!r:.100}", param="tenant")
+        return replace(caller, tenant=tenant)
 
     def _left_out(self, found: Rehearsal, reasons: Mapping[str, str]) -> list[dict[str, str]]:
         """Workers of the model that could not be chosen."""
@@ -86,11 +109,6 @@ def _path(named: str | None, body: Mapping[str, object]) -> bytes:
         "this body does not tell its endpoint" if named is None else f"no endpoint {named!r:.100}"
     )
     raise RequestError(f"{said}: give ?path= one of {known}", param="path")
-
-
-def _as_tenant(caller: Caller, tenant: str | None) -> Caller:
-    """An admin asks on behalf of the tenant: its salt is what tells where its cache is warm."""
-    return caller if tenant is None else replace(caller, tenant=tenant)
 
 
 def _by_score(found: Rehearsal) -> list[int]:

@@ -144,3 +144,12 @@ async def test_it_is_an_admin_s_and_can_be_asked_for_a_tenant(tmp_path: Path) ->
         theirs = body_of(await small.post("/explain?tenant=a", chat_body(LONG), boss))
         assert [row["cached_tokens"] for row in mine["candidates"]] == [0, 0]
         assert theirs["candidates"][0]["cached_tokens"] > 300
+        nobody = await small.post("/explain?tenant=nobody", chat_body(LONG), boss)
+        assert nobody.status == 404
+        error = nobody.json["error"]
+        assert (error["message"], error["param"]) == ("there is no tenant 'nobody'", "tenant")
+
+
+async def test_without_tenants_none_is_unknown() -> None:
+    async with ScriptedWorker() as worker, small_gateway([worker]) as small:
+        assert (await small.post("/explain?tenant=nobody", chat_body())).status == 200
