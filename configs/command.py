@@ -36,6 +36,8 @@ class Command:
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     # The flag that words before the first flag belong to; empty: no word may stand there.
     first: str = ""
+    # How --help shows those words, where they are never written as a flag.
+    words: str = ""
     # Sections that hold entries by name, each with the knobs of one dataclass; they have no flags.
     named: Mapping[str, type] = field(default_factory=dict)
 

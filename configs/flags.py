@@ -83,6 +83,7 @@ class _Refuse(argparse.Action):
 def _parser(command: Command) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"radixgate {command.name}",
+        usage=f"radixgate {command.name} {command.words} [flags]" if command.words else None,
         description=_literal(command.about),
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
@@ -97,15 +98,22 @@ def _parser(command: Command) -> argparse.ArgumentParser:
         group = parser.add_argument_group(section, _literal(describe(config)))
         for owner, knob in command.knobs():
             if owner == section:
-                _add(group, section, knob)
+                _add(group, section, knob, command.words if command.first in knob.flags else "")
     for flag, refusal in command.refused.items():
         parser.add_argument(flag, action=_Refuse, dest=f"refused {flag}", refusal=refusal)
     return parser
 
 
-def _add(group: argparse._ArgumentGroup, section: str, knob: Knob) -> None:
+def _add(group: argparse._ArgumentGroup, section: str, knob: Knob, words: str) -> None:
+    """`words`: what stands in help for the flag; empty: the flag itself."""
     help_text = _literal(_help(knob))
     dest = _dest(section, knob)
+    if words:
+        group.add_argument(
+            *knob.flags, dest=dest, help=argparse.SUPPRESS, nargs="+", action="extend"
+        )
+        group.description = f"{group.description or ''} {_literal(knob.help)}".strip()
+        return
     if knob.type is bool and not knob.many:
         group.add_argument(
             *knob.flags, dest=dest, action=argparse.BooleanOptionalAction, help=help_text

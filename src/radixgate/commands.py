@@ -232,6 +232,7 @@ ENTRIES: Mapping[str, Entry] = {
                 "Report what the records of a live experiment say, and what they cannot.",
                 {"experiment": ExperimentConfig},
                 first="--words",
+                words="report FILE...",
             ),
             _experiment,
             "bench",

@@ -148,6 +148,15 @@ def test_what_cannot_be_reported_is_refused(
     assert complaint in capsys.readouterr().err
 
 
+def test_help_shows_what_is_to_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["experiment", "--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: radixgate experiment report FILE... [flags]\n")
+    assert "--output-folder" in shown
+    assert "--words" not in shown
+
+
 def test_two_experiments_are_not_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = written(tmp_path / "1", lived())
     two = written(tmp_path / "2", lived(declared(experiment="other")))
