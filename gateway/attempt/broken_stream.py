@@ -17,8 +17,8 @@ _ABORTED = {"type": "abort", "message": ""}
 
 def end_behind(path: bytes, last_events: Iterable[bytes], choices: int) -> bytes | None:
     """None: the events say nothing of the answer. `last_events`: the data of each, in their order;
-    `choices`: how many there are of all prompts, of which some may have ended before; 0: nobody
-    knows, and those end of which the events tell."""
+    `choices`: how many there are of all prompts; 0: nobody knows. Of several those end of which the
+    events tell: one of which they do not may have had its finish before them."""
     events = [event for data in last_events if (event := _read(data)) is not None]
     if path == _NATIVE:
         ends = [_json(end) for end in _native_ends(events)]
@@ -64,7 +64,7 @@ def _openai_ends(events: list[_Event], choices: int, *, chat: bool) -> list[_Eve
     finish: _Event = {"logprobs": None, "finish_reason": "abort"}
     return [
         {**events[-1], "choices": [{"index": index, **news, **finish}]}
-        for index in (range(choices) if choices else told)
+        for index in (range(1) if choices == 1 else told)
         if index not in ended
     ]
 

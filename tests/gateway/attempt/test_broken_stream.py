@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from radixgate.gateway.attempt.broken_stream import end_behind
+from radixgate.gateway.workers.answer_reading import StreamedAnswer
+from radixgate.proto import sse
 
 GENERATE, CHAT, TEXT = b"/generate", b"/v1/chat/completions", b"/v1/completions"
 DONE = b"data: [DONE]\n\n"
@@ -71,8 +75,27 @@ def test_of_a_chat_it_has_the_same_id_and_no_second_role_and_no_usage() -> None:
 
 
 def test_each_choice_of_a_chat_ends_once() -> None:
-    told = ends(CHAT, chunk("a", "stop", 1), chunk("b", index=2), choices=3)
+    told = ends(CHAT, chunk("a"), chunk("a", "stop", 1), chunk("b", index=2), choices=3)
     assert [end["choices"][0]["index"] for end in told] == [0, 2]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("choices", [2, 0])
+def test_a_choice_that_had_its_finish_before_the_last_events_gets_no_other(choices: int) -> None:
+    reader = StreamedAnswer()
+    for event in (chunk("a"), chunk("", "stop"), *(chunk(f"b{n}", index=1) for n in range(6))):
+        reader.feed(sse.event(json.dumps(event).encode()))
+    rest = end_behind(CHAT, reader.last_events(), choices)
+    assert rest is not None
+    end, *done = rest.split(b"\n\n")
+    assert done == [b"data: [DONE]", b""]
+    assert json.loads(end[6:])["choices"] == [
+        {"index": 1, "delta": {"content": ""}, "logprobs": None, "finish_reason": "abort"}
+    ]
+
+
+def test_the_only_choice_ends_whatever_its_last_events_tell() -> None:
+    (end,) = ends(CHAT, {**chunk(""), "choices": []})
+    assert end["choices"][0]["finish_reason"] == "abort"  # type: ignore[index]
 
 
 def test_where_nobody_knows_how_many_there_are_those_end_that_are_told_of() -> None:
