@@ -2,6 +2,7 @@
 them. What those do not say, such as the usage, is not made up."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -38,20 +39,41 @@ def _read(data: bytes) -> _Event | None:
 
 
 def _native_ends(events: list[_Event]) -> list[_Event]:
-    """Each event has all of its choice, or the news alone. A choice of which none is known gets no
-    end: it would take its text away."""
-    last = {_json(event.get("index")): event for event in events}
+    """Each event has all of its choice, or the news alone, which the end does not repeat. A choice
+    of which none is known gets no end: it would take its text away."""
+    told: dict[bytes, list[_Event]] = {}
+    for event in events:
+        told.setdefault(_json(event.get("index")), []).append(event)
     ends = []
-    for event in last.values():
+    for of_choice in told.values():
+        event = of_choice[-1]
         meta = event.get("meta_info")
         if not isinstance(meta, dict) or meta.get("finish_reason") is not None:
             continue
         end = {**event, "meta_info": {**meta, "finish_reason": _ABORTED}}
         ids, tokens = event.get("output_ids"), meta.get("completion_tokens")
-        if isinstance(ids, list) and isinstance(tokens, int) and len(ids) < tokens:
-            end |= {"text": "", "output_ids": []}  # they were news, and have been told
+        ids_are_news = isinstance(ids, list) and isinstance(tokens, int) and len(ids) < tokens
+        if ids_are_news:
+            end["output_ids"] = []
+        if _is_news([event.get("text") for event in of_choice], otherwise=ids_are_news):
+            end["text"] = ""
         ends.append(end)
     return ends
+
+
+def _is_news(texts: list[object], *, otherwise: bool) -> bool:
+    """Whether each text of a choice is what has come since the one before. Some releases of SGLang
+    have news in the ids and all of the text beside them, and some have no ids: what tells is
+    whether a text begins with the one before it. `otherwise`: where none tells, as of one event
+    alone. That is all of its choice, which is SGLang's default, unless its ids are too few."""
+    pairs = [
+        (before, text)
+        for before, text in pairwise(texts)
+        if isinstance(before, str) and isinstance(text, str) and before and before != text
+    ]
+    if not pairs:
+        return otherwise
+    return not all(text.startswith(before) for before, text in pairs)
 
 
 def _openai_ends(events: list[_Event], choices: int, *, chat: bool) -> list[_Event]:

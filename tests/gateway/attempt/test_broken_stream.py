@@ -49,6 +49,55 @@ def test_of_generate_it_adds_nothing_to_what_comes_in_pieces() -> None:
     assert (end["text"], end["output_ids"]) == ("", [])
 
 
+def of_tokens(*texts: str, **more: list[int]) -> list[dict[str, object]]:
+    """Without ids, unless there are `more`."""
+    return [
+        {"text": text, "meta_info": {"completion_tokens": tokens}, **more}
+        for tokens, text in enumerate(texts, start=1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "repeated"),
+    [
+        pytest.param(["one"], "one", id="one-event-is-taken-for-the-default"),
+        pytest.param(["one", "one two"], "one two", id="all-of-it"),
+        pytest.param(["one", "one", "one two"], "one two", id="a-token-without-text"),
+        pytest.param(["one", " two"], "", id="pieces"),
+        pytest.param(["one", ""], "", id="a-piece-without-text"),
+        pytest.param(["h", "ha", "ha"], "ha", id="all-of-it-that-stands-still"),
+        pytest.param(["h", "ha", "t"], "", id="pieces-of-which-one-begins-with-another"),
+    ],
+)
+def test_of_generate_without_ids_the_texts_tell_whether_they_are_pieces(
+    texts: list[str], repeated: str
+) -> None:
+    (end,) = ends(GENERATE, *of_tokens(*texts))
+    assert end["text"] == repeated
+
+
+def test_of_generate_ids_may_come_in_pieces_beside_all_of_the_text() -> None:
+    (end,) = ends(GENERATE, *of_tokens("one", "one two", output_ids=[7]))
+    assert (end["text"], end["output_ids"]) == ("one two", [])
+
+
+def test_of_generate_ids_tell_where_the_texts_do_not() -> None:
+    (end,) = ends(GENERATE, *of_tokens("ha", "ha", output_ids=[7]))
+    assert (end["text"], end["output_ids"]) == ("", [])
+
+
+def test_of_a_batch_the_texts_of_each_are_compared() -> None:
+    told = ends(
+        GENERATE,
+        native("a", [1], 1, index=0),
+        native("b", [1], 1, index=1),
+        native("a c", [1, 2], 2, index=0),
+        native(" d", [2], 2, index=1),
+        choices=2,
+    )
+    assert [(end["index"], end["text"]) for end in told] == [(0, "a c"), (1, "")]
+
+
 def test_of_a_batch_those_end_that_are_known_and_have_not() -> None:
     stopped = native("b", [1], 1, index=1)
     stopped["meta_info"] = {"finish_reason": {"type": "stop"}}
