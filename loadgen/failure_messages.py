@@ -1,4 +1,8 @@
-"""What the first failure of each class said: why a run failed, where it is printed."""
+"""What the first failure of each class said: why a run failed, where it is printed.
+
+What pydantic and serde quote of a request is cut; what another server repeats of it in its message,
+or in text that is no JSON, is shown.
+"""
 
 import re
 from collections import Counter
@@ -11,12 +15,18 @@ _CHARACTERS = 200
 _MESSAGE = re.compile(r'"(?:message|msg|detail|error)"\s*:\s*"((?:[^"\\]|\\.)*)')
 # Where validators quote what they were sent, which may be the prompt.
 _QUOTED = re.compile(r"""["']input["']\s*:|\binput_value\s*=""")
+# As serde, in servers written in Rust: `invalid type: string "the prompt", expected a sequence`.
+# Quotes within have a backslash before them. Without its end, all is cut.
+_INVALID = re.compile(
+    r"""(\binvalid\s(?:type|value):\sstring\s)(?:.*(?<!\\)"(?=,\sexpected\s)|.*)""", re.DOTALL
+)
 
 
 def first_messages(records: Sequence[RequestRecord]) -> Mapping[str, str]:
     """By class of failure, at most 200 characters; a class that said nothing readable is left out.
 
-    Of a body of JSON only its message is taken: the rest may repeat the prompt.
+    Of a body of JSON, or an event with one, only its message is taken: the rest may repeat the
+    prompt.
     """
     found: dict[str, str] = {}
     for record in records:
@@ -40,9 +50,9 @@ def failure_lines(records: Sequence[RequestRecord]) -> Iterator[str]:
 
 def _readable(detail: str) -> str:
     text = detail.strip()
-    if text.startswith(("{", "[", "data:")):
+    if text.startswith(("{", "[", "data:", "event:")):
         told = _MESSAGE.search(text)
         text = told[1].replace('\\"', '"').replace("\\n", " ") if told else ""
-    text = _QUOTED.split(text)[0]
+    text = _INVALID.sub(r'\1"..."', _QUOTED.split(text)[0])
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= _CHARACTERS else line[: _CHARACTERS - 3] + "..."

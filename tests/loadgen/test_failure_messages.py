@@ -1,5 +1,6 @@
 """Why a run failed, in the words of the server and without those of the prompt."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -58,6 +59,28 @@ def test_a_line_a_class_for_those_who_show_no_table() -> None:
             "1 error [type=int, input_value='my secret']", "1 error [type=int,", id="input-value"
         ),
         pytest.param('{"prompt": "my secret"}', None, id="no-message"),
+        pytest.param(
+            'messages: invalid type: string "my \\"secret\\" prompt", expected a sequence',
+            'messages: invalid type: string "...", expected a sequence',
+            id="serde",
+        ),
+        pytest.param(
+            json.dumps(
+                {"message": 'x: invalid value: string "a \\"secret\\"", expected one of `a`'}
+            ),
+            'x: invalid value: string "...", expected one of `a`',
+            id="serde-in-a-message",
+        ),
+        pytest.param(
+            'x: invalid type: string "my \\"secret\\", expected \\"too\\", and cu',
+            'x: invalid type: string "..."',
+            id="serde-that-was-cut",
+        ),
+        pytest.param(
+            'event: error\ndata: {"prompt": "my secret", "message": "too long"}',
+            "too long",
+            id="an-event-with-a-name",
+        ),
     ],
 )
 def test_what_is_shown_of_a_detail(detail: str, shown: str | None) -> None:
