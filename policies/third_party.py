@@ -80,7 +80,8 @@ class Checked:
 
 def _try_out(policy: Policy, where: str) -> None:
     """Ask copies of it, which see two idle workers and two that have reported."""
-    for said, candidates in (("idle workers", _two_idle()), ("that have reported", _two_told())):
+    tried = (("idle workers", _two_idle()), ("workers that have reported", _two_told()))
+    for said, candidates in tried:
         before = copy.deepcopy(_columns(candidates))
         try:
             understudy(policy, random.Random(0)).choose(_ASKED, candidates)

@@ -207,7 +207,8 @@ def test_one_that_changes_what_all_decisions_read_is_refused(
 def test_one_that_fails_at_workers_that_have_reported_is_refused(install: Install) -> None:
     text = CHANGES.replace("CHANGE", "raise KeyError('report')")
     install("late-package", {"late": "late_module:P"}, late_module=text)
-    with pytest.raises(ConfigError, match="two that have reported: KeyError: 'report'"):
+    said = "among two workers that have reported: KeyError: 'report'"
+    with pytest.raises(ConfigError, match=said):
         make_policy("late", FakeClock(), random.Random(1))
 
 
