@@ -32,7 +32,7 @@ def title(findings: Findings) -> str:
 
 
 def verdict(findings: Findings) -> str:
-    """VALID with how many checks passed, or INVALID with what failed."""
+    """VALID with how many checks passed, INVALID with what failed, or that none could be made."""
     failed = [check.name for check in findings.checks if not check.ok]
     if failed:
         return f"INVALID: {', '.join(failed)}"
@@ -40,6 +40,8 @@ def verdict(findings: Findings) -> str:
     unchecked = len(findings.checks) - checked
     if not unchecked:
         return "VALID: every check passed" if checked else "VALID: nothing to check"
+    if not checked:
+        return f"NOT CHECKED: too little was recorded for any of {unchecked} checks"
     return f"VALID: {checked} checks passed, {unchecked} not checked"
 
 
