@@ -53,6 +53,8 @@ class Workers:
         # Awaited before a worker that was just admitted is called ready, and before one leaves.
         self.before_ready: Callable[[Member], Awaitable[None]] = _at_once
         self.before_leaving: Callable[[Member], Awaitable[None]] = _at_once
+        # Admitted, while others are told of it: it may still be down, and has its place already.
+        self._coming: set[Member] = set()
 
     def judge_by(self, rule: HealthRule) -> None:
         """From the next check of each worker on."""
@@ -168,7 +170,9 @@ class Workers:
         if not instance or (member.state in UP and instance == known):
             return
         for other in self.members():
-            if other is member or other.identity is None or other.state not in _JOINED_STATES:
+            if other is member or other.identity is None:
+                continue
+            if other.state not in _JOINED_STATES and other not in self._coming:
                 continue
             if other.identity.instance_id == instance:
                 raise _NamedTwice(
@@ -217,8 +221,11 @@ class Workers:
         if not self._is_same(member.identity, identity, came_up=came_up):
             returned = member.identity is not None
             self.roster.admit(member, identity)
-            await self.before_ready(member)
-            self._check_alone(member, identity)  # it may have come by another name meanwhile
+            self._coming.add(member)
+            try:
+                await self.before_ready(member)
+            finally:
+                self._coming.discard(member)
             if member.leaving is None:
                 self.roster.come(member, returned=returned)
         elif member.state not in UP:

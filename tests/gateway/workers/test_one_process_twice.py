@@ -15,6 +15,10 @@ def calls_itself(worker: ScriptedWorker, instance: str) -> None:
     worker.admin["/server_info"] = lambda request: json_answer({"instance_id": instance})
 
 
+def is_refused(member: Member) -> bool:
+    return member.trouble.endswith("which is a worker already")
+
+
 def broken_off(worker: ScriptedWorker) -> None:
     """So that it is asked who it is by now."""
     for connection in worker.connections:
@@ -88,7 +92,7 @@ async def test_of_two_names_that_return_at_once_one_is_the_worker() -> None:
         calls_itself(other, "other")
         async with small_gateway([one, other]) as gateway:
             workers = gateway.gateway.workers
-            both, told = {one.url, other.url}, asyncio.Event()
+            told = asyncio.Event()
             await one.stop()
             await other.stop()
             await until(lambda: not workers.ready())
@@ -102,13 +106,15 @@ async def test_of_two_names_that_return_at_once_one_is_the_worker() -> None:
             for worker in (one, other):
                 calls_itself(worker, "both")
                 await worker.start()
-            await until(lambda: admitted == both)
+            await until(lambda: any(is_refused(member) for member in workers.members()))
             told.set()
-            await until(lambda: any(member.trouble for member in workers.members()))
+            await until(lambda: bool(workers.ready()))
             (ready,) = workers.ready()
             (down,) = set(workers.members()) - {ready}
+            assert is_refused(down)
             assert down.state is WorkerState.DOWN
-            assert down.trouble.endswith("which is a worker already")
+            assert admitted == {ready.address.url}
+            assert (ready.incarnation, down.incarnation) == (2, 1), "nothing is left to be undone"
 
 
 async def test_a_fault_of_ours_in_admitting_a_worker_does_not_end_its_checks(
