@@ -140,6 +140,7 @@ async def test_the_asynchronous_python_sdk(fleet: LiveFleet) -> None:
         asked.cancel()
         await asyncio.wait([asked])
         await stops_computing(fleet)
+        assert await tokens_made(fleet) - before < LONG
 
 
 async def test_httpx(fleet: LiveFleet) -> None:
