@@ -135,6 +135,11 @@ class Attempt(Protocol):
         O(what is kept of it)."""
         ...
 
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        """What it is to the request that the attempt ends, or has ended, with `error`: no failure
+        where the worker was told to end it. O(what is kept of it)."""
+        ...
+
     def cancel(self) -> None:
         """The client has left: tell the worker at once. No callback follows."""
         ...

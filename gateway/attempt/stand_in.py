@@ -1,5 +1,6 @@
 """An attempt, for the front door, that may not have begun: a pause reaches it once it has."""
 
+from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt.attempt import AnswerCounts, Attempt
 
 
@@ -29,3 +30,6 @@ class StandIn:
 
     def delivered(self) -> AnswerCounts | None:
         return None if self._attempt is None else self._attempt.delivered()
+
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        return error if self._attempt is None else self._attempt.ends_as(error)

@@ -113,6 +113,8 @@ class Attempts(FaultNet):
             self._end_attempt(_OK, counts)
         elif status < 500 and status not in RETRIABLE_STATUSES:
             self._end_attempt(Outcome.REFUSED, counts)
+        elif self._ended_by_order(status):
+            return
         else:
             # It answered, with an error of its own: that alone does not make it suspect.
             if held.retry_after_s:
@@ -122,6 +124,17 @@ class Attempts(FaultNet):
                 return
         self._over(counts)
         self._answer.end(counts)
+
+    def _ended_by_order(self, status: int) -> bool:
+        """An error whose worker was told to end it between its head and its end; part of it, once
+        the client has that, is better off whole."""
+        if self._answer.sent:
+            return False
+        error = self.ends_as(WorkerFailed(f"it answered with status {status}"))
+        if not isinstance(error, AbortedByOrder):
+            return False
+        self._failed(error)
+        return True
 
     def _failed(self, error: RadixgateError) -> None:
         lease, self._failure = self._lease, error
@@ -153,8 +166,11 @@ class Attempts(FaultNet):
         lease, attempt = self._lease, self._attempt
         if lease is None or lease is not self._started or attempt is None:
             return
+        error = attempt.ends_as(
+            WorkerFailed(f"{lease.worker.id} sent nothing for {self._silent_s:g} s")
+        )
         attempt.cancel()
-        self._failed(WorkerFailed(f"{lease.worker.id} sent nothing for {self._silent_s:g} s"))
+        self._failed(error)
 
     # ------------------------------------------------------------ one after the other
 

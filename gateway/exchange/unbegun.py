@@ -27,6 +27,9 @@ class Refusal:
     def delivered(self) -> AnswerCounts | None:
         return None
 
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        return error
+
     def cancel(self) -> None: ...
 
 

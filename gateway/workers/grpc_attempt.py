@@ -93,6 +93,9 @@ class GrpcAttempt:
             completion=self._progress.tokens,
         )
 
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        return error  # its progress knows
+
     def cancel(self) -> None:
         self._over = True
         for handle in self._running:

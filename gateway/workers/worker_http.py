@@ -71,7 +71,7 @@ class HttpWorkerClient:
 
     def close(self) -> None:
         for attempt in list(self.running):
-            attempt.fail(self.pool.failure("it was removed from the fleet"))
+            attempt.fail(attempt.ends_as(self.pool.failure("it was removed from the fleet")))
         self.pool.close()
 
     def render_head(self, request: FrontRequest) -> bytes:
@@ -140,6 +140,15 @@ class HttpAttempt:
 
     def delivered(self) -> AnswerCounts | None:
         return None if self._reader is None else self._reader.counts_so_far()
+
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        """A worker may break it off, or be silent, when it is told to end it."""
+        if not (self.by_order and isinstance(error, WorkerFailed)):
+            return error
+        aborted = _aborted()
+        if self._reader is not None:
+            aborted.last_events = self._reader.last_events()
+        return aborted
 
     def cancel(self) -> None:
         self._detach()
@@ -216,7 +225,7 @@ class HttpAttempt:
         try:
             if reader is not None and not reader.is_whole():
                 why = "the stream ended without a finish and without [DONE]"
-                self.fail(self._of_the_end(self._client.pool.failure(why)))
+                self.fail(self.ends_as(self._client.pool.failure(why)))
                 return
             if reader is not None:
                 counts = reader.counts()
@@ -237,19 +246,10 @@ class HttpAttempt:
             # request, so this is no failure of the worker's. A fresh connection is not `used`.
             self.dial()
             return
-        error = self._of_the_end(error)
+        error = self.ends_as(error)
         downstream = self._detach()
         if downstream is not None:
             downstream.on_failure(error)
-
-    def _of_the_end(self, error: RadixgateError) -> RadixgateError:
-        """Of what broke off: a worker may do so when it is told to end it."""
-        if not (self.by_order and isinstance(error, WorkerFailed)):
-            return error
-        aborted = _aborted()
-        if self._reader is not None:
-            aborted.last_events = self._reader.last_events()
-        return aborted
 
     # ------------------------------------------------------------ the connection
 

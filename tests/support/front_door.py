@@ -11,6 +11,7 @@ from typing import cast
 from aiohttp import web
 
 from clocks import FakeClock
+from radixgate.errors import RadixgateError
 from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, Headers
 from radixgate.gateway.attempt.request_ids import RequestIds
 from radixgate.gateway.entry.connections import Front
@@ -42,6 +43,9 @@ class Asked:
 
     def delivered(self) -> AnswerCounts | None:
         return None
+
+    def ends_as(self, error: RadixgateError) -> RadixgateError:
+        return error
 
     def cancel(self) -> None:
         self.steered.append("cancel")
