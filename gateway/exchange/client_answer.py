@@ -130,12 +130,13 @@ class ClientAnswer:
 
     def end_aborted(self, ending: Ending, counts: AnswerCounts | None) -> None:
         """The answer is ended by order."""
-        held = self.held
-        if self.sent and (held is None or not held.streams or ending.status != 200):
-            # Of no form that has an end.
-            self._break_off(AbortedByOrder("the request was aborted"), _OK)
-            return
         if self.sent:
+            held = self.held
+            assert held is not None
+            if not held.streams or ending.status != 200:
+                # Of no form that has an end.
+                self._break_off(AbortedByOrder("the request was aborted"), _OK)
+                return
             self._client.on_body(self._gap() + ending.rest)
         else:
             self.held = HeldAnswer(ending.status, [(b"content-type", ending.content_type)])
