@@ -127,7 +127,7 @@ def _check_device(device: str) -> None:
 
 
 def _auto_kv(native: NativeLibrary | None) -> KvDtype:
-    """Half the memory, and no loss that could be measured (docs/performance.md).
+    """Half the memory, and no loss that could be measured (docs/performance-worker.md).
 
     Only where sums do not depend on the batch: elsewhere the last bit of a sum decides now and
     then how a number is rounded, and so a rounding makes more of a difference that was nearly none.
