@@ -3,7 +3,6 @@
 import logging
 
 from radixgate.gateway.heads import chunks
-from radixgate.gateway.loop.row_writes import open_ring
 from radixgate.log import fields
 from radixgate.policies import cheapest, fewest
 from radixgate.proto import chained
@@ -20,19 +19,18 @@ _PARTS = {
 }
 
 
-def tell_compiled_parts(row_writes: bool) -> None:
+def tell_compiled_parts(row_writes: str) -> None:
     """One line in the log, as nothing else shows it but the speed.
 
-    `row_writes`: whether the kernel is to be asked to take what goes to many clients in one call.
+    `row_writes`: who takes what goes to many clients in one call here, as the data path says it.
     """
     told = {
         said: ",".join(part for part, is_compiled in _PARTS.items() if is_compiled is wanted)
         for said, wanted in (("in_c", True), ("in_python", False))
     }
-    rows = "off"
-    if row_writes:
-        rows = "none" if open_ring() is None else "io_uring"
     _log.info(
         "compiled parts",
-        extra=fields(**{said: parts or "none" for said, parts in told.items()}, row_writes=rows),
+        extra=fields(
+            **{said: parts or "none" for said, parts in told.items()}, row_writes=row_writes
+        ),
     )

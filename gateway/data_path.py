@@ -91,7 +91,10 @@ class DataPath:
         self.deadlines = Deadlines(clock)
         # The parent of several processes streams nothing.
         streams = processes == config.processes
-        ring = open_ring() if streams and config.row_writes else None
+        in_rows = streams and config.row_writes
+        ring = open_ring() if in_rows else None
+        # Who takes what goes to many clients: what is really used, for the log.
+        self.row_writes = "off" if not in_rows else "none" if ring is None else "io_uring"
         self.turn = LoopTurn(RowWrites(ring))
         self.fleet = Fleet(policy.policy, clock, rng, rules.fleet)
         self.prompts = PromptTokenizer()

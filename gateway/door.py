@@ -10,6 +10,7 @@ from radixgate.clock import Clock
 from radixgate.errors import ConfigError
 from radixgate.every_address import on_every_address
 from radixgate.gateway.asking.foreign_request import HOT_PATHS
+from radixgate.gateway.compiled_parts import tell_compiled_parts
 from radixgate.gateway.data_path import DataPath
 from radixgate.gateway.entry.connections import Front
 from radixgate.gateway.entry.http_front import FrontConnection
@@ -69,6 +70,8 @@ class Door:
 
     async def open(self) -> None:
         """Raises ConfigError if the address cannot be had."""
+        # Here, as each process that has a door streams, and the parent of several has none.
+        tell_compiled_parts(self._path.row_writes)
         self._path.deadlines.start()
         at = self._listening
         listen = partial(

@@ -13,7 +13,6 @@ import uvloop
 from radixgate.clock import SystemClock
 from radixgate.errors import RadixgateError, RequestError
 from radixgate.gateway.choice.own_policy import own_policy
-from radixgate.gateway.compiled_parts import tell_compiled_parts
 from radixgate.gateway.gateway import Gateway
 from radixgate.gateway.observers import Observers, check
 from radixgate.gateway.processes.parent import ParentGateway
@@ -65,7 +64,6 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
         gateway = Gateway(config, own, clock, rng, rules, observers)
     gateway.reloading.read_by(settings, lambda: _effective(reread()))
     warn_if_open(config.host, rules.access)
-    tell_compiled_parts(config.row_writes)
     return uvloop.run(_serve(gateway, config, rules.tls.scheme))
 
 

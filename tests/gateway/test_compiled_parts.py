@@ -2,8 +2,9 @@
 
 import pytest
 
-from radixgate.gateway import compiled_parts
+from radixgate.gateway import compiled_parts, data_path
 from radixgate.gateway.compiled_parts import tell_compiled_parts
+from small_gateway import small_gateway
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_its_log_names_what_is_compiled_and_what_is_not(
 ) -> None:
     monkeypatch.setattr(compiled_parts, "_PARTS", parts)
     with caplog.at_level("INFO", logger="radixgate"):
-        tell_compiled_parts(row_writes=False)
+        tell_compiled_parts("off")
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("INFO", "compiled parts")
     assert vars(record)["fields"] == told | {"row_writes": "off"}
@@ -36,15 +37,27 @@ class Ring:
         return []
 
 
-@pytest.mark.parametrize(("ring", "told"), [(Ring(), "io_uring"), (None, "none")])
-def test_its_log_says_whether_the_kernel_takes_rows_of_writes(
+@pytest.mark.parametrize(
+    ("ring", "in_rows", "told"),
+    [(Ring(), True, "io_uring"), (None, True, "none"), (Ring(), False, "off")],
+)
+async def test_its_log_says_who_takes_rows_of_writes_without_opening_another_queue(
     ring: Ring | None,
+    in_rows: bool,
     told: str,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(compiled_parts, "open_ring", lambda: ring)
+    opened: list[Ring | None] = []
+
+    def open_ring() -> Ring | None:
+        opened.append(ring)
+        return ring
+
+    monkeypatch.setattr(data_path, "open_ring", open_ring)
     with caplog.at_level("INFO", logger="radixgate"):
-        tell_compiled_parts(row_writes=True)
-    (record,) = caplog.records
+        async with small_gateway([], row_writes=in_rows):
+            pass
+    (record,) = [one for one in caplog.records if one.getMessage() == "compiled parts"]
     assert vars(record)["fields"]["row_writes"] == told
+    assert opened == [ring] * in_rows
