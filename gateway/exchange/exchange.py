@@ -79,9 +79,9 @@ class Exchange(Attempts):
     def _end_aborted(self) -> None:
         self._over(None)
         failure, answer = self._failure, self._answer
-        last = failure.last_events if isinstance(failure, AbortedByOrder) else ()
+        broken = failure.broken if isinstance(failure, AbortedByOrder) else None
         path, progress = self._head.path, self._progress
-        ending = aborted_answer(path, self.body, answer.request_id, progress, last)
+        ending = aborted_answer(path, self.body, answer.request_id, progress, broken)
         answer.end_aborted(ending, self.delivered())
 
     def _fail(self, error: RadixgateError) -> None:

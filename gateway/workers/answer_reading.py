@@ -12,6 +12,7 @@ from msgspec import structs
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.workers.answer_json import UNKNOWN, Event, counts_of, read_event
+from radixgate.gateway.workers.let_go_choices import LetGoChoices
 from radixgate.proto import sse
 
 # Kept of a stream before what is older than its last events is let go: some seventy events. It is
@@ -46,8 +47,9 @@ class AnswerReader(Protocol):
         """Of an answer that ends here, cut short. Nothing may be asked after it."""
         ...
 
-    def last_events(self) -> Sequence[bytes]:
-        """The data of a stream's last events, of which the last may be cut. Once it has ended."""
+    def told_of_choices(self) -> Sequence[bytes]:
+        """The data of a stream's last events, of which the last may be cut, and before them of the
+        last that told of a choice which those may not show. Once it has ended."""
         ...
 
 
@@ -74,7 +76,7 @@ class WholeAnswer:
     def counts_so_far(self) -> AnswerCounts:
         return UNKNOWN
 
-    def last_events(self) -> Sequence[bytes]:
+    def told_of_choices(self) -> Sequence[bytes]:
         return ()
 
 
@@ -86,6 +88,7 @@ class StreamedAnswer:
         self._size = 0
         self._trim_at = TRIM_AT_BYTES
         self._let_go = 0  # events that are kept no more
+        self._choices = LetGoChoices()  # as those told of them
         self._events: list[bytes] | None = None  # the last ones, once the stream has ended
         self._read: list[Event] | None = None  # what they say, once it has been asked for
         self._told: AnswerCounts | None = None  # of those, once they have been asked for
@@ -160,7 +163,11 @@ class StreamedAnswer:
             self._read = [read for read in map(read_event, events) if read is not None]
         return self._read
 
+    def told_of_choices(self) -> Sequence[bytes]:
+        return [*self._choices.last_events(), *self.last_events()]
+
     def last_events(self) -> Sequence[bytes]:
+        """Their data; the last may be cut. Once it has ended."""
         if self._events is None:
             self._events = _events_of(_last_of(b"".join(self._parts)))
         return self._events
@@ -169,7 +176,10 @@ class StreamedAnswer:
         """Let go of what lies before the last events. Amortised O(1) a byte."""
         stream = b"".join(self._parts)
         kept = _last_of(stream)
-        self._let_go += _count_events(stream[: len(stream) - len(kept)])
+        let_go = stream[: len(stream) - len(kept)]
+        self._let_go += _count_events(let_go)
+        if self._choices.tells(let_go):
+            self._choices.read(_events_of(let_go))
         if len(kept) > MAX_READ_BYTES:
             kept = kept[-TRIM_AT_BYTES:]
         self._parts = [kept]

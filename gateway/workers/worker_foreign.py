@@ -137,7 +137,7 @@ class ForeignWorker:
         if another:
             try:
                 async with asyncio.timeout((until - _now()) / 2):
-                    known = _told(known, await self._server_info())
+                    known = self._told(known, await self._server_info())
                 self._untold = False
             except (TimeoutError, RadixgateError):
                 self._untold = True
@@ -162,7 +162,7 @@ class ForeignWorker:
             aliases=() if listed is None else listed.aliases,
             adapters=() if listed is None else listed.adapters,
         )
-        return _told(told, info)
+        return self._told(told, info)
 
     async def _renamed(
         self, known: WorkerIdentity, patience_s: float, *, another: bool
@@ -212,21 +212,23 @@ class ForeignWorker:
     async def _get(self, path: str) -> Fetched:
         return await fetch(self._pool, "GET", path, timeout_s=self._check_timeout())
 
+    def _told(self, known: WorkerIdentity, info: Mapping[str, object]) -> WorkerIdentity:
+        # SGLang's older `stream_output` has news in the ids alone: their number tells it.
+        news = info.get("incremental_streaming_output")
+        self._client.texts_are_news = news if isinstance(news, bool) else None
+        capacity, instance = info.get("max_total_num_tokens"), info.get("instance_id")
+        return replace(
+            known,
+            capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
+            instance_id=instance if isinstance(instance, str) else "",
+        )
+
     def _failure(self, why: str) -> WorkerFailed:
         return self._pool.failure(why)
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _told(known: WorkerIdentity, info: Mapping[str, object]) -> WorkerIdentity:
-    capacity, instance = info.get("max_total_num_tokens"), info.get("instance_id")
-    return replace(
-        known,
-        capacity_tokens=capacity if type(capacity) is int and capacity > 0 else None,
-        instance_id=instance if isinstance(instance, str) else "",
-    )
 
 
 def _result(answer: Fetched) -> OrderResult:

@@ -12,6 +12,7 @@ from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.abort_order import AbortOrder, rid_of
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
 from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt.broken_stream import BrokenStream
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.settings.header_rules import Crosses, everything
 from radixgate.gateway.upstream.connection import UpstreamConnection
@@ -39,6 +40,7 @@ class HttpWorkerClient:
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.authority.encode()
         self.running: set[HttpAttempt] = set()  # each takes itself out
+        self.texts_are_news: bool | None = None  # see `BrokenStream`
 
     def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
@@ -147,7 +149,8 @@ class HttpAttempt:
             return error
         aborted = _aborted()
         if self._reader is not None:
-            aborted.last_events = self._reader.last_events()
+            told = self._reader.told_of_choices()
+            aborted.broken = BrokenStream(told, self._client.texts_are_news)
         return aborted
 
     def cancel(self) -> None:

@@ -1,19 +1,26 @@
 """What stands behind the last events of a stream that was broken off by order."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
-from radixgate.gateway.attempt.broken_stream import end_behind
-from radixgate.gateway.workers.answer_reading import StreamedAnswer
-from radixgate.proto import sse
+from radixgate.gateway.attempt.broken_stream import BrokenStream, end_behind
 
 GENERATE, CHAT, TEXT = b"/generate", b"/v1/chat/completions", b"/v1/completions"
 DONE = b"data: [DONE]\n\n"
 
 
-def ends(path: bytes, *events: object, choices: int = 1) -> list[dict[str, object]]:
-    rest = end_behind(path, [json.dumps(event).encode() for event in events], choices)
+def ends(
+    path: bytes, *events: object, choices: int = 1, news: bool | None = None
+) -> list[dict[str, object]]:
+    return ends_of(path, [json.dumps(event).encode() for event in events], choices, news)
+
+
+def ends_of(
+    path: bytes, events: Sequence[bytes], choices: int, news: bool | None = None
+) -> list[dict[str, object]]:
+    rest = end_behind(path, BrokenStream(events, news), choices)
     assert rest is not None
     *told, done, nothing = rest.split(b"\n\n")
     assert (done, nothing) == (b"data: [DONE]", b"")
@@ -92,17 +99,59 @@ def test_of_a_batch_the_texts_of_each_are_compared() -> None:
         native("a", [1], 1, index=0),
         native("b", [1], 1, index=1),
         native("a c", [1, 2], 2, index=0),
-        native(" d", [2], 2, index=1),
+        native("b d", [1, 2], 2, index=1),
         choices=2,
     )
-    assert [(end["index"], end["text"]) for end in told] == [(0, "a c"), (1, "")]
+    assert [(end["index"], end["text"]) for end in told] == [(0, "a c"), (1, "b d")]
 
 
-def test_of_a_batch_those_end_that_are_known_and_have_not() -> None:
+def test_of_a_batch_what_one_shows_holds_for_all() -> None:
+    """A piece may begin with the one before it, and one alone shows nothing."""
+    told = ends(
+        GENERATE,
+        native("h", [1], 1, index=0),
+        native("b", [1], 1, index=1),
+        native("ha", [2], 2, index=0),
+        native(" d", [2], 2, index=1),
+        native("e", [1], 1, index=2),
+        choices=3,
+    )
+    assert [(end["index"], end["text"], end["output_ids"]) for end in told] == [
+        (0, "", []),
+        (1, "", []),
+        (2, "", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("news", "left"),
+    [
+        pytest.param(True, ("", []), id="pieces"),
+        pytest.param(False, ("one", [1]), id="all-of-it"),
+        pytest.param(None, ("one", [1]), id="not-told-is-the-default"),
+    ],
+)
+def test_after_one_event_the_worker_tells_whether_it_was_a_piece(
+    news: bool | None, left: tuple[str, list[int]]
+) -> None:
+    (end,) = ends(GENERATE, native("one", [1], 1), news=news)
+    assert (end["text"], end["output_ids"]) == left
+
+
+def test_of_a_batch_those_end_that_have_not() -> None:
     stopped = native("b", [1], 1, index=1)
     stopped["meta_info"] = {"finish_reason": {"type": "stop"}}
     told = ends(GENERATE, native("a", [1], 1, index=0), stopped, choices=3)
-    assert [(end["index"], end["text"]) for end in told] == [(0, "a")]
+    assert [(end["index"], end["text"]) for end in told] == [(0, "a"), (2, "")]
+    assert told[1] == {
+        "text": "",
+        "output_ids": [],
+        "meta_info": {
+            "finish_reason": {"type": "abort", "message": ""},
+            "completion_tokens": 0,
+        },
+        "index": 2,
+    }
 
 
 def test_of_a_chat_it_has_the_same_id_and_no_second_role_and_no_usage() -> None:
@@ -128,20 +177,6 @@ def test_each_choice_of_a_chat_ends_once() -> None:
     assert [end["choices"][0]["index"] for end in told] == [0, 2]  # type: ignore[index]
 
 
-@pytest.mark.parametrize("choices", [2, 0])
-def test_a_choice_that_had_its_finish_before_the_last_events_gets_no_other(choices: int) -> None:
-    reader = StreamedAnswer()
-    for event in (chunk("a"), chunk("", "stop"), *(chunk(f"b{n}", index=1) for n in range(6))):
-        reader.feed(sse.event(json.dumps(event).encode()))
-    rest = end_behind(CHAT, reader.last_events(), choices)
-    assert rest is not None
-    end, *done = rest.split(b"\n\n")
-    assert done == [b"data: [DONE]", b""]
-    assert json.loads(end[6:])["choices"] == [
-        {"index": 1, "delta": {"content": ""}, "logprobs": None, "finish_reason": "abort"}
-    ]
-
-
 def test_the_only_choice_ends_whatever_its_last_events_tell() -> None:
     (end,) = ends(CHAT, {**chunk(""), "choices": []})
     assert end["choices"][0]["finish_reason"] == "abort"  # type: ignore[index]
@@ -160,9 +195,9 @@ def test_a_text_completion_has_its_own_form() -> None:
 
 def test_what_says_nothing_has_no_end() -> None:
     for data in (b'{"choi', b'{"index": [], "a": 1}', b"[DONE]", b"7", b'{"a": 1}', b"[" * 5_000):
-        assert end_behind(CHAT, [data], 1) is None
-        assert end_behind(GENERATE, [data], 1) is None
-    assert end_behind(CHAT, [], 1) is None
+        assert end_behind(CHAT, BrokenStream([data]), 1) is None
+        assert end_behind(GENERATE, BrokenStream([data]), 1) is None
+    assert end_behind(CHAT, BrokenStream(), 1) is None
     for odd in (b'{"choices": 7}', b'{"choices": [7, {"index": {}, "finish_reason": {}}]}'):
-        assert end_behind(CHAT, [odd], 0) == DONE
-    assert end_behind(GENERATE, [b'{"meta_info": 7, "index": {}}'], 1) == DONE
+        assert end_behind(CHAT, BrokenStream([odd]), 0) == DONE
+    assert end_behind(GENERATE, BrokenStream([b'{"meta_info": 7, "index": {}}']), 1) == DONE

@@ -8,6 +8,7 @@ import pytest
 
 from radixgate.gateway.attempt.abort_order import rid_of
 from radixgate.gateway.attempt.aborted_answer import aborted_answer
+from radixgate.gateway.attempt.broken_stream import BrokenStream
 from radixgate.gateway.settings.reliability_config import ReliabilityConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.gateway.workers import worker_http
@@ -136,10 +137,45 @@ async def test_the_end_behind_a_broken_stream_goes_on_from_its_last_event(
     assert b'"completion_tokens":2' in end or path == CHAT
 
 
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        pytest.param({"incremental_streaming_output": True}, "", id="it-sends-pieces"),
+        pytest.param({"incremental_streaming_output": False}, "one", id="it-sends-all"),
+        pytest.param({}, "one", id="it-does-not-say"),
+    ],
+)
+async def test_behind_one_event_of_generate_its_text_comes_again_where_all_of_it_does(
+    info: dict[str, object], text: str
+) -> None:
+    meta = {"completion_tokens": 1, "finish_reason": None}
+    event = {"text": "one", "output_ids": [7], "meta_info": meta}
+    begun = b"data: " + json.dumps(event).encode() + b"\n\n"
+    async with ScriptedWorker() as worker:
+        worker.admin["/get_server_info"] = lambda _: json_answer(info)
+        async with small_gateway([worker], rules=RULES) as gateway:
+            told = asyncio.Event()
+
+            def take(_: object) -> list[Step]:
+                told.set()
+                return json_answer({})
+
+            worker.admin["/abort_request"] = take
+            worker.script = lambda _: [*sse_head(), chunk(begun), Await(told), Reset()]
+            async with RawClient(gateway.port) as client:
+                client.send(request("/generate", {"text": "a", "stream": True, "rid": "mine"}))
+                await client.reader.readuntil(b"one")
+                await gateway.post("/abort_request", {"rid": "mine"})
+                rest = await client.reader.readuntil(b"[DONE]")
+    end = json.loads(rest.split(b"data: ")[-2])
+    assert (end["text"], end["output_ids"]) == (text, [7] if text else [])
+
+
 def test_a_request_that_ours_would_refuse_has_an_end_as_well() -> None:
     picture = [{"type": "image_url", "image_url": {"url": "data:,"}}]
     body = chat_body(messages=[{"role": "user", "content": picture}])
-    answer = aborted_answer(CHAT.encode(), json.dumps(body).encode(), "r", None, [delta("a")[6:]])
+    broken = BrokenStream([delta("a")[6:]])
+    answer = aborted_answer(CHAT.encode(), json.dumps(body).encode(), "r", None, broken)
     assert (answer.status, answer.rest.count(b'"finish_reason":"abort"')) == (200, 1)
 
 
