@@ -1,13 +1,17 @@
 """Traces in Mooncake's form as they are written: a line of JSON a request, lengths and no text."""
 
 import gzip
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from radixgate.errors import ConfigError
+
+# So many rows that agree on a size of their blocks do not do so by chance.
+_ENOUGH_ROWS = 8
 
 
 class TraceRow(msgspec.Struct):
@@ -53,7 +57,7 @@ def read_rows(path: Path, most: int | None = None) -> list[TraceRow]:
     """
     rows: list[TraceRow] = []
     decode = msgspec.json.Decoder(TraceRow).decode
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(lines_of(path), 1):
         if most is not None and len(rows) >= most:
             break
         if not line.strip():
@@ -77,7 +81,34 @@ def read_rows(path: Path, most: int | None = None) -> list[TraceRow]:
     return rows
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def check_block_size(path: Path, rows: Sequence[TraceRow], block_size: int, flag: str) -> None:
+    """Raise ConfigError, with what to give, if no blocks of so many tokens have the rows' ids.
+
+    A prompt has an id for each of its blocks, be the last one whole or not. One with fewer ends in
+    a part that nobody shares; but where all rows agree on another size, this one is wrong. O(rows).
+    """
+    told = [(row.input_length, len(row.hash_ids)) for row in rows if row.hash_ids]
+    longer_than = max((tokens / (ids + 1) for tokens, ids in told), default=0.0)
+    shorter_than, tokens, ids = min(
+        ((tokens / (ids - 1), tokens, ids) for tokens, ids in told if ids > 1),
+        default=(math.inf, 0, 0),
+    )
+    if longer_than < shorter_than and len(told) >= _ENOUGH_ROWS:
+        if not longer_than < block_size < shorter_than:
+            size = _told_size(longer_than, shorter_than)
+            raise ConfigError(
+                f"{path} has an id for each {size} tokens of its prompts, not for each"
+                f" {block_size}: give {flag} {size}"
+            )
+    elif block_size >= shorter_than:
+        raise ConfigError(
+            f"{path}: a prompt of {tokens} tokens has {ids} hash ids, more than it has blocks of"
+            f" {block_size}: give a {flag} under {shorter_than:g}"
+        )
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Of a file, plain or gzip. Raises ConfigError if it cannot be read."""
     try:
         with path.open("rb") as plain:
             zipped = plain.read(2) == b"\x1f\x8b"
@@ -85,3 +116,9 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from file
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _told_size(longer_than: float, shorter_than: float) -> int:
+    """The size between these, as sizes are: a power of two if there is one."""
+    power: int = 2 ** (math.floor(math.log2(longer_than)) + 1)
+    return power if power < shorter_than else math.floor(longer_than) + 1

@@ -10,7 +10,7 @@ from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.datasets.random_lengths import LOWEST_ID
 from radixgate.loadgen.prompts import IdsPrompt, SentPrompt, TextPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, stream_of
-from radixgate.loadgen.trace_rows import TraceRow, read_rows
+from radixgate.loadgen.trace_rows import TraceRow, check_block_size, read_rows
 from radixgate.loadgen.vocabulary import WORDS
 from radixgate.loadgen.workload_config import WorkloadConfig
 
@@ -20,11 +20,13 @@ def mooncake(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPromp
 
     A hash id stands for a block of `trace_block_size` tokens and everything before it, so it is
     expanded to the same words (or ids) wherever it comes; what is left of a prompt after its ids
-    is its own. Raises ConfigError with the file and line.
+    is its own. Raises ConfigError with the file and line, and for blocks of another size.
     """
     if config.dataset_path is None:
         raise ConfigError("--dataset-name mooncake needs --dataset-path: nothing is downloaded")
-    rows = read_rows(Path(config.dataset_path), config.num_prompts)
+    path = Path(config.dataset_path)
+    rows = read_rows(path, config.num_prompts)
+    check_block_size(path, rows, workload.trace_block_size, "--trace-block-size")
     expand = _expander(config, workload)
     return [
         PlannedPrompt(

@@ -16,6 +16,7 @@ from radixgate.loadgen.prompts import SentPrompt
 from radixgate.loadgen.schedule import PlannedPrompt, ScheduledRequest, from_lines, stream_of
 from radixgate.loadgen.simulator.dataset_config import DatasetConfig
 from radixgate.loadgen.simulator.trace import TracedRequest
+from radixgate.loadgen.trace_rows import lines_of
 from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.proto.blocks import chain
 
@@ -26,7 +27,7 @@ _ROOT = 1
 def dataset_requests(
     dataset: DatasetConfig, workload: WorkloadConfig, seed: int, block_size: int
 ) -> list[TracedRequest]:
-    """The dataset's requests: Poisson at any pace, a step at once, or sessions without times.
+    """The dataset's requests: Poisson at any pace, steps, or sessions without times.
 
     O(tokens). Raises ConfigError for settings that cannot be.
     """
@@ -34,7 +35,11 @@ def dataset_requests(
     prompts = planned_prompts(config, workload)
     if all(planned.session is not None for planned in prompts):
         return _turns(prompts, block_size)
-    times = _times(prompts, seed)
+    if dataset.dataset_name == "grpo":
+        times = _step_begins([planned.step for planned in prompts])
+    else:
+        rng = stream_of(seed, "arrivals")
+        times = arrival_times("poisson", count=len(prompts), requests_per_s=1.0, rng=rng)
     return [
         _request(planned.prompt, planned.output_tokens, at_s, block_size)
         for planned, at_s in zip(prompts, times, strict=True)
@@ -42,38 +47,37 @@ def dataset_requests(
 
 
 def schedule_requests(path: Path, block_size: int) -> list[TracedRequest]:
-    """A schedule that bench wrote; one with several turns a session is a closed loop.
+    """A schedule that bench wrote, plain or gzip; with several turns a session a closed loop.
 
     Raises ConfigError with the line that is none.
     """
-    try:
-        schedule = from_lines(path.read_bytes(), str(path))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    schedule = from_lines(b"".join(lines_of(path)), str(path))
     if not schedule:
         raise ConfigError(f"{path} holds no requests")
     if max(request.turn for request in schedule):
         return _turns(schedule, block_size)
-    return [_request(r.prompt, r.output_tokens, r.t_intended_s, block_size) for r in schedule]
+    times = [request.t_intended_s for request in schedule]
+    if any(request.step_target is not None for request in schedule):
+        times = _step_begins([request.step for request in schedule])
+    return [
+        _request(request.prompt, request.output_tokens, at_s, block_size)
+        for request, at_s in zip(schedule, times, strict=True)
+    ]
 
 
 def is_schedule(path: Path) -> bool:
     """By its first line; False also for a file that cannot be read."""
     try:
-        with path.open("rb") as file:
-            return b'"t_intended_s"' in file.readline()
-    except OSError:
+        return b'"t_intended_s"' in next(lines_of(path), b"")
+    except ConfigError:
         return False
 
 
-def _times(prompts: Sequence[PlannedPrompt], seed: int) -> Sequence[float]:
-    """At one request a second on average; whoever sends them sets the pace."""
-    steps = Counter(planned.step for planned in prompts)
-    if len(steps) > 1:
-        begins = dict(zip(steps, accumulate(steps.values(), initial=0), strict=False))
-        return [float(begins[planned.step]) for planned in prompts]
-    rng = stream_of(seed, "arrivals")
-    return arrival_times("poisson", count=len(prompts), requests_per_s=1.0, rng=rng)
+def _step_begins(steps: Sequence[int]) -> list[float]:
+    """A step at once; at one request a second on average: whoever sends them sets the pace."""
+    sizes = Counter(steps)
+    begins = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
+    return [float(begins[step]) for step in steps]
 
 
 def _request(prompt: SentPrompt, output_tokens: int, at_s: float, block_size: int) -> TracedRequest:

@@ -49,12 +49,9 @@ def run_simulation(
     trial = Trial(config, dataset, shapes)
     if config.fit is not None:
         print(f"fitted: {_described(trial.engine)}", flush=True)
-    capacity = trial.capacity()
-    pace = config.load * capacity
-    title = (
-        f"{len(trial)} requests at {pace:.2f}/s, {config.load:.0%} of a capacity of"
-        f" {capacity:.2f}/s"
-    )
+    for rule in rules.values():
+        trial.check_fits(rule)
+    title = trial.title()
     print(title, flush=True)
     results = {name: trial.run(rule) for name, rule in rules.items()}
     print(table(results), flush=True)
@@ -107,18 +104,36 @@ class Trial:
                 " and each request a session"
             )
         else:
-            self._requests = requests
+            self._requests = sorted(requests, key=lambda request: request.at_s)
         self._capacity = config.capacity
 
     def __len__(self) -> int:
         """Requests of a run."""
         return len(self._requests) or sum(map(len, self._sessions))
 
+    def title(self) -> str:
+        """What is sent, and how fast."""
+        capacity, load = self.capacity(), self._config.load
+        if self._paced:
+            return (
+                f"{len(self)} requests at {load * capacity:.2f}/s, {load:.0%} of a capacity of"
+                f" {capacity:.2f}/s"
+            )
+        return (
+            f"{len(self)} requests at once, whatever --load says: all have one time; capacity"
+            f" {capacity:.2f}/s"
+        )
+
+    def check_fits(self, rule: Rule) -> None:
+        """Raises ConfigError for a request that no worker can hold under this rule."""
+        site, seed = self._site, self._config.seed
+        Simulation(site, rule, seed).check_fits(self.workload(_NO_PACE))
+
     def capacity(self) -> float:
         """Requests a second: given, else measured once."""
         if self._capacity is None:
             oracle = rule_named("oracle", PolicyConfigs())
-            at_once = self._workload(_NO_PACE).at_once()
+            at_once = self.workload(_NO_PACE).at_once()
             site = self._site
             run = Simulation(site, oracle, self._config.seed).run(at_once)
             self._capacity = completion_rate(run)
@@ -126,20 +141,23 @@ class Trial:
 
     def run(self, rule: Rule) -> Results:
         """At the configured load. Every rule is sent the same requests at the same times."""
-        workload = self._workload(self._config.load * self.capacity())
+        workload = self.workload(self._config.load * self.capacity())
         run = Simulation(self._site, rule, self._config.seed).run(workload)
         return results_of(run, self._objective)
 
-    def _workload(self, requests_per_s: float) -> Workload:
+    def workload(self, requests_per_s: float) -> Workload:
+        """What is sent at this pace, the same each time."""
         if self._sessions:
             return closed_loop(self._sessions, requests_per_s, self._rng("starts"))
-        requests = self._requests
-        if self._config.jitter:
-            requests = jittered(requests, self._rng("jitter"))
-        return open_loop(sorted(requests, key=lambda r: r.at_s), requests_per_s)
+        return open_loop(self._requests, requests_per_s)
+
+    @property
+    def _paced(self) -> bool:
+        times = [request.at_s for request in self._requests]
+        return not times or min(times) < max(times)
 
     def _rng(self, purpose: str) -> random.Random:
-        return random.Random(f"{self._config.seed}/{purpose}")
+        return _rng_for(self._config, purpose)
 
 
 def _engine(config: SimulateConfig) -> EngineModel:
@@ -161,8 +179,13 @@ def _requests(
     elif is_schedule(Path(config.trace)):
         requests = schedule_requests(Path(config.trace), size)
     else:
-        return read_trace(Path(config.trace), size, config.max_requests)
+        traced = read_trace(Path(config.trace), size, config.max_requests)
+        return jittered(traced, _rng_for(config, "jitter")) if config.jitter else traced
     return requests[: config.max_requests]
+
+
+def _rng_for(config: SimulateConfig, purpose: str) -> random.Random:
+    return random.Random(f"{config.seed}/{purpose}")
 
 
 def _described(engine: EngineModel) -> str:

@@ -87,7 +87,7 @@ class Simulation:
 
     def run(self, workload: Workload) -> SimulatedRun:
         """Until everything is answered. Raises ConfigError for a request no worker can hold."""
-        self._check_fits(workload)
+        self.check_fits(workload)
         self._open = len(workload.clients)
         for client in workload.clients:
             self._timeline.at(client.starts_s, partial(self._send, client, 0))
@@ -98,6 +98,21 @@ class Simulation:
         assert all(job.ended_s >= 0 for job in self._jobs), "somebody was never answered"
         resyncs = sum(newsroom.resyncs for newsroom in self._newsrooms)
         return SimulatedRun(self._jobs, self.workers, resyncs)
+
+    def check_fits(self, workload: Workload) -> None:
+        """Raises ConfigError for a request no worker can hold. O(requests)."""
+        size, most = self._site.block_size, self.workers[0].pool.capacity
+        for client in workload.clients:
+            for request in client.requests:
+                tokens = request.input_tokens + request.output_tokens
+                if tokens > most * size:
+                    # The same share of what is needed: the pool may be that of all workers.
+                    wanted = -(-tokens // size)
+                    raise ConfigError(
+                        f"a request of {tokens} tokens cannot run in a pool of {most} blocks of"
+                        f" {size} tokens; give --kv-blocks"
+                        f" {-(-wanted * self._site.kv_blocks // most)} or more"
+                    )
 
     def _send(self, client: Client, turn: int) -> None:
         number = len(self._jobs)
@@ -132,17 +147,6 @@ class Simulation:
     def _wake_all(self) -> None:
         for worker in self.workers:
             worker.wake()
-
-    def _check_fits(self, workload: Workload) -> None:
-        size, most = self._site.block_size, self.workers[0].pool.capacity
-        for client in workload.clients:
-            for request in client.requests:
-                tokens = request.input_tokens + request.output_tokens
-                if tokens > most * size:
-                    raise ConfigError(
-                        f"a request of {tokens} tokens cannot run in a pool of {most} blocks of"
-                        f" {size} tokens; give --kv-blocks {-(-tokens // size)} or more"
-                    )
 
 
 def _news_of(site: SimulatedSite, rule: Rule) -> NewsRules:

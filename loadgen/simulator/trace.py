@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from radixgate.loadgen.trace_rows import TraceRow, read_rows
+from radixgate.loadgen.trace_rows import TraceRow, check_block_size, read_rows
 
 # Timestamps shared by more requests than this on average are the borders of bins.
 _BINNED_ABOVE = 2.0
@@ -27,8 +27,10 @@ class TracedRequest:
 
 
 def read_trace(path: Path, block_size: int, most: int | None = None) -> list[TracedRequest]:
-    """As `read_rows`."""
-    return [_request(row, block_size) for row in read_rows(path, most)]
+    """As `read_rows`. Raises ConfigError, too, if the trace has blocks of another size."""
+    rows = read_rows(path, most)
+    check_block_size(path, rows, block_size, "--block-size")
+    return [_request(row, block_size) for row in rows]
 
 
 def is_closed_loop(requests: Sequence[TracedRequest]) -> bool:

@@ -1,6 +1,7 @@
 """When the requests of a trace are sent: at the trace's pace, or each after the answer before."""
 
 import random
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +33,11 @@ class Workload:
 
 
 def open_loop(requests: Sequence[TracedRequest], requests_per_s: float) -> Workload:
-    """The trace's own times, scaled so that its mean pace is this one."""
+    """The trace's own times, in order, scaled so that its mean pace is this one."""
     first, last = requests[0].at_s, requests[-1].at_s
-    pace = len(requests) / (last - first) if last > first else requests_per_s
+    # Of a step that comes at once, last of all, nobody knows how long it lasts: it is no pace.
+    arrivals = bisect_left(requests, last, key=lambda request: request.at_s) + 1
+    pace = arrivals / (last - first) if last > first else requests_per_s
     scale = pace / requests_per_s
     return Workload([Client((r.at_s - first) * scale, (r,)) for r in requests])
 

@@ -91,6 +91,23 @@ def test_rows_without_time_and_session_are_refused(tmp_path: Path) -> None:
         Trial(SimulateConfig(trace=str(path)))
 
 
+@pytest.mark.parametrize(
+    ("policies", "least"), [("oracle", 32), ("oracle,random", 64), ("random,oracle", 64)]
+)
+def test_a_request_too_large_is_told_before_anything_is_simulated(
+    policies: str, least: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"timestamp": 0, "input_length": 640, "output_length": 384, "hash_ids": []}\n')
+    words = f"simulate --trace {path} --block-size 16 --workers 2 --policies {policies}"
+    assert main([*words.split(), "--kv-blocks", str(least - 1)]) == 2
+    told = capsys.readouterr()
+    assert "a request of 1024 tokens cannot run in a pool of" in told.err
+    assert f"give --kv-blocks {least} or more" in told.err
+    assert not told.out
+    assert main([*words.split(), "--kv-blocks", str(least)]) == 0
+
+
 def test_how_a_run_is_read_takes_a_run() -> None:
     with pytest.raises(ConfigError, match="give --fit too"):
         SimulateConfig(shared_cores=True)

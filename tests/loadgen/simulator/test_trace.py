@@ -80,6 +80,43 @@ def test_bad_files_are_refused_with_the_line(tmp_path: Path, text: str, complain
         read_trace(path, 512)
 
 
+def rows_of_blocks(size: int) -> list[dict[str, object]]:
+    """Prompts of 3,000 to 10,600 tokens, with an id for each of their blocks."""
+    return [
+        {**ROW, "input_length": tokens, "hash_ids": list(range(-(-tokens // size)))}
+        for tokens in range(3_000, 10_601, 400)
+    ]
+
+
+@pytest.mark.parametrize("size", [64, 500, 512])
+def test_a_trace_is_read_by_the_size_its_blocks_have(tmp_path: Path, size: int) -> None:
+    path = written(tmp_path / "t.jsonl", *rows_of_blocks(size))
+    assert len(read_trace(path, size)) == 20
+    for wrong in (16, 300, 2_048):
+        with pytest.raises(ConfigError, match=f"id for each .*not for each {wrong}: give --block"):
+            read_trace(path, wrong)
+
+
+def test_the_size_to_give_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", *rows_of_blocks(64))
+    with pytest.raises(
+        ConfigError, match=r"each 64 tokens .* not for each 512: give --block-size 64"
+    ):
+        read_trace(path, 512)
+
+
+def test_prompts_may_end_in_a_part_without_ids_but_none_has_more_ids_than_blocks(
+    tmp_path: Path,
+) -> None:
+    shared = [{**row, "hash_ids": [1, 2, 3]} for row in rows_of_blocks(64)]
+    path = written(tmp_path / "t.jsonl", *shared)
+    assert {len(request.ids) for request in read_trace(path, 64)} == {3}
+    with pytest.raises(
+        ConfigError, match=r"a prompt of 3000 tokens has 3 hash ids, .* of 2048: .* under 1500$"
+    ):
+        read_trace(path, 2_048)
+
+
 def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.gz"
     path.write_bytes(gzip.compress(b"x")[:10] + b"\xff" * 20)
@@ -112,6 +149,12 @@ def test_times_that_are_no_bins_stay() -> None:
 def test_an_open_loop_keeps_the_trace_s_rhythm_at_another_pace() -> None:
     load = open_loop(at(0.0, 1.0, 4.0), requests_per_s=1.5)
     assert [client.starts_s for client in load.clients] == [0.0, 0.5, 2.0]
+
+
+def test_the_last_of_many_steps_counts_as_one_request_of_the_pace() -> None:
+    steps = at(*[0.0] * 8, *[8.0] * 8, *[16.0] * 8)
+    load = open_loop(steps, requests_per_s=17 / 16)
+    assert [client.starts_s for client in load.clients] == [request.at_s for request in steps]
 
 
 def test_a_closed_loop_is_cut_and_begins_session_by_session() -> None:
