@@ -169,16 +169,19 @@ class Workers:
         known = "" if member.identity is None else member.identity.instance_id
         if not instance or (member.state in UP and instance == known):
             return
+        twin = self._twin(member, instance)
+        if twin is not None:
+            raise _NamedTwice(_same_process(member, twin))
+
+    def _twin(self, member: Member, instance: str) -> Member | None:
+        """Who is here, or about to come, as this process under another name."""
         for other in self.members():
             if other is member or other.identity is None:
                 continue
-            if other.state not in _JOINED_STATES and other not in self._coming:
-                continue
-            if other.identity.instance_id == instance:
-                raise _NamedTwice(
-                    f"worker {member.address.id} is the same process as {other.address.id},"
-                    " which is a worker already"
-                )
+            here = other.state in _JOINED_STATES or other in self._coming
+            if here and other.identity.instance_id == instance:
+                return other
+        return None
 
     def _struck(self, member: Member) -> None:
         """By a fault of ours, which says nothing about the worker. One that is not up is not waited
@@ -246,7 +249,13 @@ class Workers:
             return
         member.leaving.cancel()
         member.leaving = None
-        self.roster.set_state(member, state_of(member) if member.pulse.up else WorkerState.DOWN)
+        state = state_of(member) if member.pulse.up else WorkerState.DOWN
+        instance = "" if member.identity is None else member.identity.instance_id
+        twin = self._twin(member, instance) if instance else None
+        if twin is not None:
+            # It came while this one left, and has the place until it goes itself.
+            state, member.trouble = WorkerState.DOWN, _same_process(member, twin)
+        self.roster.set_state(member, state)
         member.check_now.set()
 
     async def _drain(self, member: Member) -> None:
@@ -261,6 +270,13 @@ def _heard(member: Member) -> bool:
     """Bytes have come from it since this was last asked, here or at another process."""
     elsewhere, member.heard_elsewhere = member.heard_elsewhere, False
     return member.handle.heard() or elsewhere
+
+
+def _same_process(member: Member, twin: Member) -> str:
+    return (
+        f"worker {member.address.id} is the same process as {twin.address.id},"
+        " which is a worker already"
+    )
 
 
 def _same_key(given: str, known: str | None) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from radixgate.fleet.fleet import Fleet, WorkerIdentity, WorkerState
 from radixgate.gateway.workers.workers import Member
-from scripted_worker import Recorded, ScriptedWorker, Step, json_answer
+from scripted_worker import Await, Recorded, ScriptedWorker, Step, json_answer
 from small_gateway import small_gateway
 from until import until
 
@@ -115,6 +115,32 @@ async def test_of_two_names_that_return_at_once_one_is_the_worker() -> None:
             assert down.state is WorkerState.DOWN
             assert admitted == {ready.address.url}
             assert (ready.incarnation, down.incarnation) == (2, 1), "nothing is left to be undone"
+
+
+async def test_one_that_leaves_and_is_added_again_has_lost_its_place_to_a_second_name() -> None:
+    async with ScriptedWorker() as worker, ScriptedWorker() as twin:
+        for one in (worker, twin):
+            calls_itself(one, "the same")
+        end = asyncio.Event()
+        worker.script = lambda request: [Await(end), *json_answer({})]
+        async with small_gateway([worker]) as gateway:
+            workers = gateway.gateway.workers
+            first = workers.find(worker.url)
+            running = asyncio.create_task(gateway.chat())
+            await until(lambda: len(worker.requests) == 1)
+            workers.remove(worker.url)
+            assert first.state is WorkerState.DRAINING
+            second = workers.add(twin.url)
+            await until(lambda: workers.ready() == [second])
+            assert workers.add(worker.url) is first
+            assert (first.state, is_refused(first)) == (WorkerState.DOWN, True), "at once"
+            first.trouble = ""
+            await until(lambda: is_refused(first))
+            assert workers.ready() == [second]
+            end.set()
+            assert (await running).status == 200, "what ran there runs on"
+            workers.remove(twin.url)
+            await until(lambda: workers.ready() == [first])
 
 
 async def test_a_fault_of_ours_in_admitting_a_worker_does_not_end_its_checks(
