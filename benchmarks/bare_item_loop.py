@@ -56,11 +56,11 @@ class Loop:
         for send in self._sends:
             send(HELLO)
 
-    def submit(self, client: asyncio.Transport, tokens: int) -> None:
+    def submit(self, client: asyncio.Transport, prompt_tokens: int, tokens: int) -> None:
         handle = next(self._handles)
         self._clients[handle] = client
-        self.turn.put(client, HEAD)
         submit = pb.Submit(handle=handle, rid=str(handle), credit=WHOLE_CREDIT)
+        submit.input_ids = bytes(4 * prompt_tokens)
         submit.sampling.max_tokens = tokens
         self._sends[handle % len(self._sends)](pb.Command(submit=submit))
 
@@ -96,7 +96,7 @@ class Loop:
         for handle in batch.tokens.handles:
             put(clients[handle], CHUNK)
         for item in batch.items:
-            put(clients[item.handle], CHUNK)
+            put(clients[item.handle], HEAD + CHUNK if item.counts.completion == 1 else CHUNK)
             if item.HasField("finish"):
                 put(clients.pop(item.handle), LAST)
 
@@ -116,7 +116,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         body = json.loads(data.partition(b"\r\n\r\n")[2])
-        self._loop.submit(self._transport, body["max_tokens"])
+        # As long as the toy model's tokenizer makes it.
+        prompt_tokens = sum(len(message["content"]) for message in body["messages"])
+        self._loop.submit(self._transport, prompt_tokens, body["max_tokens"])
 
 
 async def serve(port: int, workers: Sequence[str], reader: str) -> None:

@@ -4,9 +4,11 @@ Two scripted gRPC workers answer at once and then send a token every 10 ms; a ga
 key, limits and metrics stands before them. Chats of about 2k tokens, each as a new conversation and
 as the fifth turn of one. CPU is that of the gateway's process, user and system, all its threads.
 Beside an output item stands what it costs a bare loop over the same workers (bare_item_loop.py),
-with the gateway's own reader of HTTP/2 and with grpc.aio: the reader and the kernel. On a machine
-that is full two steps are read at once, and two tokens go in one write; `--gap-ms 40` leaves it
-room. Everything is on 127.0.0.1.
+with the gateway's own reader of HTTP/2 and with grpc.aio: the reader and the kernel. The same loop
+is the relay that the gateway's time to the first token is held against: it reads the client's JSON,
+sends a prompt of as many tokens and writes the first event, so that the client's share, the
+worker's and the kernel's are in both. On a machine that is full two steps are read at once, and two
+tokens go in one write; `--gap-ms 40` leaves it room. Everything is on 127.0.0.1.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from radixgate.worker.weights.toy import toy_tokenizer_bundle
 HERE = Path(__file__).parent
 WORKER_PORTS, GATEWAY_PORT, KEY = (19301, 19302), 19300, "bench-key"
 BARE_PORTS = {"http2": 19303, "grpc.aio": 19304}  # by reader
+RELAY, ALONE = "by a bare relay", "worker alone"
 TURN_TOKENS, TURNS = 400, 5
 MORE_TOKENS = 200
 TICK_MS = 1_000 / os.sysconf("SC_CLK_TCK")
@@ -166,32 +169,57 @@ async def an_item_us(at_once: int, pid: int, port: int) -> float:
     return (lots - few) / MORE_TOKENS * 1e3
 
 
-async def first_token_ms(chats: Sequence[Sequence[Message]]) -> float:
-    client = Client()
-    await client.open()
-    waits = [await client.ask(messages, 2, stream=True) for messages in chats]
-    client.close()
-    return statistics.median(waits) * 1e3
+class Direct:
+    """A worker without a gateway: a request, then its whole answer."""
 
+    async def __aenter__(self) -> "Direct":
+        self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{WORKER_PORTS[0]}")
+        self._call = rpc.WorkerStub(self._channel).Attach()  # type: ignore[no-untyped-call]
+        self._asked = 0
+        return self
 
-async def direct_ms(count: int, prompt_tokens: int) -> float:
-    """From Submit to the first item at a worker, without a gateway."""
-    channel = grpc.aio.insecure_channel(f"127.0.0.1:{WORKER_PORTS[0]}")
-    stub = rpc.WorkerStub(channel)  # type: ignore[no-untyped-call]
-    call = stub.Attach()
-    ids = array("I", [7] * prompt_tokens).tobytes()
-    waits = []
-    for handle in range(1, count + 1):
-        sampling = pb.Sampling(max_tokens=1)
-        submit = pb.Submit(handle=handle, rid=str(handle), input_ids=ids, sampling=sampling)
-        submit.credit = 8
+    async def __aexit__(self, *_: object) -> None:
+        self._call.cancel()
+        await self._channel.close()
+
+    async def ask(self, prompt_tokens: int, tokens: int) -> float:
+        """Seconds from Submit to the first item."""
+        self._asked += 1
+        ids = array("I", [7] * prompt_tokens).tobytes()
+        submit = pb.Submit(handle=self._asked, rid=str(self._asked), input_ids=ids, credit=8)
+        submit.sampling.max_tokens = tokens
         began = time.perf_counter()
-        await call.write(pb.Command(submit=submit))
-        await call.read()
-        waits.append(time.perf_counter() - began)
-    call.cancel()
-    await channel.close()
-    return statistics.median(waits) * 1e3
+        await self._call.write(pb.Command(submit=submit))
+        await self._call.read()
+        first_s = time.perf_counter() - began
+        for _ in range(tokens - 1):
+            await self._call.read()
+        return first_s
+
+
+async def first_token_ms(rng: random.Random, count: int) -> dict[str, float]:
+    """Medians by who was asked what, in turns: who is asked once in a while finds the processor's
+    caches full of others' work, and the processor asleep."""
+    waits: dict[str, list[float]] = {}
+    gateway, relay = Client(), Client()
+    await gateway.open()
+    await relay.open(BARE_PORTS["http2"])
+    async with Direct() as worker:
+        for number in range(count):
+            cold = chat(rng)
+            fifth = [*cold[:-1], {"role": "user", "content": turn(rng)}]
+            short = [{"role": "user", "content": f"hello {number}"}]
+            for name, client, messages in (
+                ("cold", gateway, cold),
+                ("fifth turn", gateway, fifth),
+                ("short", gateway, short),
+                (RELAY, relay, cold),
+            ):
+                waits.setdefault(name, []).append(await client.ask(messages, 2, stream=True))
+            waits.setdefault(ALONE, []).append(await worker.ask(TURN_TOKENS * TURNS, 2))
+    gateway.close()
+    relay.close()
+    return {name: statistics.median(some) * 1e3 for name, some in waits.items()}
 
 
 def tokenized(rng: random.Random) -> tuple[int, int, int]:
@@ -230,12 +258,12 @@ async def measure(count: int, policy: str, gap_ms: float) -> None:
             for reader, bare_pid in bare_pids.items():
                 least = await an_item_us(at_once, bare_pid, BARE_PORTS[reader])
                 print(f"  by a bare loop over {reader:<9} {least:8.1f} us")
-        fresh = [chat(rng) for _ in range(100)]
-        again = [[*one[:-1], {"role": "user", "content": turn(rng)}] for one in fresh]
-        alone_ms = await direct_ms(100, TURN_TOKENS * TURNS)
-        print(f"TTFT, worker alone               {alone_ms:7.2f} ms")
-        for name, chats in (("cold", fresh), ("fifth turn", again)):
-            print(f"TTFT added, {name:<20} {await first_token_ms(chats) - alone_ms:7.2f} ms")
+        first = await first_token_ms(rng, 100)
+        print(f"TTFT, worker alone               {first.pop(ALONE):7.2f} ms")
+        least = first.pop(RELAY)
+        print(f"TTFT, by a bare relay            {least:7.2f} ms")
+        for name, wait in first.items():
+            print(f"TTFT added, {name:<20} {wait - least:7.2f} ms, beyond the relay")
     before, after, own = tokenized(rng)
     print(
         f"characters tokenized: turns 1 to 4 {before}; then turn 5 {after}, of which its own {own}"
