@@ -199,16 +199,27 @@ class Admin:
         order = _abort_order(Fields(decode_object(await request.read())))
         # First, or they would begin right after everything has been ended.
         reached = await self.abort_elsewhere(order)
+        results = reached.results
+        try:
+            results, success = await self._abort_here(order, reached)
+        finally:
+            reached.over(results)
+        return _order_answer(results, success)
+
+    async def _abort_here(
+        self, order: AbortOrder, reached: Reached
+    ) -> tuple[Mapping[str, OrderResult], bool]:
+        """All results, and whether that is a success."""
         held = self.abort_held(order) + reached.held
         present = [one for one in self.workers.members() if one.state in _MAY_RUN]
         owners = [one for one in present if one.handle.runs(order)]
         found = bool(owners or held or reached.results)
         asked = owners if order.rid is not None and found else present
         if not asked and found:
-            return _order_answer(reached.results, True)
+            return reached.results, True
         results = await _order(asked, lambda handle: handle.abort_request(order))
         results = merged(reached.results, results)
-        return _order_answer(results, any(result.ok for result in results.values()))
+        return results, any(result.ok for result in results.values())
 
     async def reload_settings(self, request: web.Request) -> web.Response:
         return await self.reload(request)

@@ -24,16 +24,19 @@ from radixgate.gateway.data_path import DataPath, Rules
 from radixgate.gateway.door import Door, Listening
 from radixgate.gateway.entry.key_ring import KeyRing
 from radixgate.gateway.observers import Observers
+from radixgate.gateway.processes.abort_marks import AbortMarks
 from radixgate.gateway.processes.admin_tunnel import Tunnel
 from radixgate.gateway.processes.channel import Channel, child_end
 from radixgate.gateway.processes.followed_workers import FollowedWorkers
 from radixgate.gateway.processes.messages import (
     Aborted,
+    AbortOver,
     Adopt,
     AllStored,
     AskAbort,
     AskMetrics,
     Drain,
+    ExpectAbort,
     Flushed,
     Hello,
     Listens,
@@ -88,6 +91,7 @@ class ChildProcess:
         self._siblings.open(self._path.fleet)
         roster = Roster(self._path.fleet, self._path.factories, self._path.choice)
         self._workers = FollowedWorkers(roster, HealthRule.of(config), channel.send)
+        self._marks = AbortMarks(roster)
         self._path.serve(self._workers, rules)
         aims_s = settings.policies.slo.aims_s
         self.observers = Observers(settings.rules.observe, own.rule, self._clock, aims_s)
@@ -133,6 +137,10 @@ class ChildProcess:
             case AskMetrics():
                 families = families_of(self._path.metrics.collect())
                 self._channel.send(MetricFamilies(message.number, families))
+            case ExpectAbort():
+                self._expect_abort(message)
+            case AbortOver():
+                self._marks.over(message.order, message.taken)
             case AskAbort():
                 self._start(self._abort(message))
             case Open():
@@ -174,6 +182,12 @@ class ChildProcess:
         self._path.apply(rules, own)
         self._workers.rule = HealthRule.of(config)
         self._door.renew()
+
+    def _expect_abort(self, asked: ExpectAbort) -> None:
+        order = AbortOrder(asked.rid, prefix=asked.prefix)
+        held = self._path.held.abort(order)
+        self._marks.expect(asked.order, order)
+        self._channel.send(Aborted(asked.number, held, []))
 
     async def _abort(self, asked: AskAbort) -> None:
         order = AbortOrder(asked.rid, prefix=asked.prefix)

@@ -12,12 +12,14 @@ from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.processes.channel import Channel
 from radixgate.gateway.processes.messages import (
     Aborted,
+    AbortOver,
     Admitted,
     AllStored,
     AskAbort,
     AskMetrics,
     AskStored,
     CheckSoon,
+    ExpectAbort,
     Family,
     Hello,
     Listens,
@@ -78,6 +80,7 @@ class Crew:
         self._hands: dict[int, Hand] = {}
         self.seq = 0  # of the last order
         self._asked = 0
+        self._aborts = 0
         self._answers: dict[tuple[int, int], asyncio.Future[MetricFamilies | Aborted]] = {}
         self._changed = asyncio.Event()
         self._retired: list[Family] = []  # what children that are gone have counted
@@ -130,9 +133,18 @@ class Crew:
         theirs = [hand.families for hand in self._hands.values()]
         return summed(own, [*theirs, self._retired])
 
-    async def abort(self, order: AbortOrder) -> list[Aborted]:
-        answers = await self._ask(lambda number: AskAbort(number, order.rid, order.prefix))
-        return [answer for answer in answers if isinstance(answer, Aborted)]
+    async def abort(self, order: AbortOrder) -> tuple[int, list[Aborted]]:
+        """The order's number, for `abort_over`, and all answers. A worker that ends everything ends
+        what other children run, too: so all of them expect it before one gives it."""
+        self._aborts += 1
+        which, rid, prefix = self._aborts, order.rid, order.prefix
+        answers = await self._ask(lambda number: ExpectAbort(number, which, rid, prefix))
+        answers += await self._ask(lambda number: AskAbort(number, rid, prefix))
+        return which, [answer for answer in answers if isinstance(answer, Aborted)]
+
+    def abort_over(self, which: int, taken: list[str]) -> None:
+        """`taken`: the ids of workers that took the order."""
+        self.broadcast(AbortOver(which, taken))
 
     # ------------------------------------------------------------ from the channels
 

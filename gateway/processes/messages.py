@@ -101,6 +101,23 @@ class AskMetrics(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
+class ExpectAbort(msgspec.Struct, frozen=True, tag=True):
+    """End what no worker has: an order is about to go to workers, and what ends from now on may end
+    by it, also where another process has told the worker. The answer is `Aborted`."""
+
+    number: int
+    order: int  # its number among orders
+    rid: str | None
+    prefix: bool
+
+
+class AbortOver(msgspec.Struct, frozen=True, tag=True):
+    """It has been given."""
+
+    order: int
+    taken: list[str]  # ids of workers that took it
+
+
 class AskAbort(msgspec.Struct, frozen=True, tag=True):
     number: int
     rid: str | None
@@ -172,7 +189,7 @@ class WorkerResult(msgspec.Struct, frozen=True):
 
 
 class Aborted(msgspec.Struct, frozen=True, tag=True):
-    """The answer to AskAbort: requests that no worker had, and what workers said."""
+    """The answer to ExpectAbort and AskAbort: what no worker had, and what workers said."""
 
     number: int
     held: int
@@ -193,7 +210,9 @@ ToChild = (
     | AllStored
     | PeerGone
     | AskMetrics
+    | ExpectAbort
     | AskAbort
+    | AbortOver
 )
 ToParent = (
     Hello

@@ -4,7 +4,7 @@ import asyncio
 import random
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from radixgate.clock import Clock
@@ -256,9 +256,13 @@ class ParentGateway:
         return exposition(of_present(await self._crew.families(own), present))
 
     async def _abort(self, order: AbortOrder) -> Reached:
-        answers = await self._crew.abort(order)
+        which, answers = await self._crew.abort(order)
         parts = [{one.worker_id: _result(one) for one in answer.results} for answer in answers]
-        return Reached(sum(answer.held for answer in answers), merged(*parts))
+
+        def over(results: Mapping[str, OrderResult]) -> None:
+            self._crew.abort_over(which, [one for one, result in results.items() if result.ok])
+
+        return Reached(sum(answer.held for answer in answers), merged(*parts), over)
 
 
 def _result(told: WorkerResult) -> OrderResult:

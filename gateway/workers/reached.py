@@ -1,6 +1,6 @@
 """What became of an order that went to several workers, or by way of several processes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from radixgate.gateway.workers.worker_handle import OrderResult
@@ -12,6 +12,8 @@ class Reached:
 
     held: int = 0
     results: Mapping[str, OrderResult] = field(default_factory=dict)  # by worker id
+    # To be told once, what all workers said: until then whatever ends may have ended by the order.
+    over: Callable[[Mapping[str, OrderResult]], None] = lambda results: None
 
 
 def merged(*parts: Mapping[str, OrderResult]) -> dict[str, OrderResult]:

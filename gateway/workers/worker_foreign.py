@@ -97,11 +97,12 @@ class ForeignWorker:
             told["abort_all"] = True
         elif order.prefix:
             told["prefix"] = True
-        expected = self._client.expect_aborts(order)  # they may end before it has answered
-        result = await self._order("/abort_request", msgspec.json.encode(told))
-        if not result.ok:
-            for attempt in expected:
-                attempt.orders -= 1
+        over = self.expect_abort(order)  # they may end before it has answered
+        result = OrderResult(False, "")
+        try:
+            result = await self._order("/abort_request", msgspec.json.encode(told))
+        finally:
+            over(result.ok)
         if not unsent:
             return result
         # A worker that nobody can connect to cannot be told either, and has nothing of ours to end.
@@ -109,6 +110,9 @@ class ForeignWorker:
         return OrderResult(
             result.ok or not self.runs(order), f"{ended} aborted", {"aborted": ended}
         )
+
+    def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
+        return self._client.expected.expect(order)
 
     async def info(self, path: str) -> OrderResult:
         try:

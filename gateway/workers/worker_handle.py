@@ -1,5 +1,6 @@
 """What the gateway needs of a worker besides answers: its identity, its watches, its obedience."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,6 +55,11 @@ class WorkerHandle(WorkerProbe, Protocol):
 
     async def abort_request(self, order: AbortOrder) -> OrderResult:
         """Of this worker's requests, those that it means."""
+        ...
+
+    def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
+        """Somebody may tell the worker to end these: how they end is not its fault, nor of those
+        that begin until what is returned is called, with whether the worker took the order."""
         ...
 
     def runs(self, order: AbortOrder) -> bool:

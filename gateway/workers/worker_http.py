@@ -19,6 +19,7 @@ from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.upstream.pool import UpstreamPool
 from radixgate.gateway.workers.answer_json import counts_of
 from radixgate.gateway.workers.answer_reading import AnswerReader, StreamedAnswer
+from radixgate.gateway.workers.expected_aborts import ExpectedAborts
 from radixgate.gateway.workers.seen_heads import SeenHeads
 
 _log = logging.getLogger(__name__)
@@ -40,11 +41,14 @@ class HttpWorkerClient:
         self.connect_timeout_s = connect_timeout_s
         self._host_line = b"host: %b\r\n" % pool.authority.encode()
         self.running: set[HttpAttempt] = set()  # each takes itself out
+        self.expected = ExpectedAborts(self.running)
         self.texts_are_news: bool | None = None  # see `BrokenStream`
 
     def start(self, request: FrontRequest, downstream: Downstream, number: int) -> "HttpAttempt":
         attempt = HttpAttempt(self, request, downstream)
         self.running.add(attempt)
+        if self.expected.standing:
+            self.expected.begun(attempt)
         connection = self.pool.take_idle()
         if connection is None:
             attempt.dial()
@@ -58,14 +62,6 @@ class HttpWorkerClient:
         for attempt in meant:
             attempt.fail(AbortedByOrder("the request was aborted before it was sent"))
         return len(meant)
-
-    def expect_aborts(self, order: AbortOrder) -> "list[HttpAttempt]":
-        """The worker is told to end these: how they end is not its fault, until it refuses. Each
-        has an order more."""
-        meant = [attempt for attempt in self.running if attempt.is_meant_by(order)]
-        for attempt in meant:
-            attempt.orders += 1
-        return meant
 
     def runs(self, order: AbortOrder) -> bool:
         """One that is meant has not ended."""
@@ -262,7 +258,7 @@ class HttpAttempt:
     async def _connect_and_send(self) -> None:
         try:
             connection = await self._client.pool.connect(self._client.connect_timeout_s)
-        except WorkerFailed as error:
+        except RadixgateError as error:
             downstream = self._detach()
             if downstream is not None:
                 downstream.on_failure(error)

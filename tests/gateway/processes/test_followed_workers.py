@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 from books import KEY, identity
@@ -67,6 +68,9 @@ class Handle:
         raise NotImplementedError
 
     async def abort_request(self, order: AbortOrder) -> OrderResult:
+        raise NotImplementedError
+
+    def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         raise NotImplementedError
 
     def runs(self, order: AbortOrder) -> bool:
