@@ -2,17 +2,30 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from radixgate.errors import RequestError
 
 
 def for_template(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Copies in which content is a string and a tool call's arguments are an object.
+    """Content is a string there, and a tool call's arguments are an object: those messages that
+    have it so, copies of the others.
 
     Keys we do not know stay: templates may. Raises RequestError that names the message. O(size).
     """
-    return [_message(message, f"messages[{place}]") for place, message in enumerate(messages)]
+    return [
+        message if _is_plain(message) else _message(message, f"messages[{place}]")
+        for place, message in enumerate(messages)
+    ]
+
+
+def _is_plain(message: object) -> TypeGuard[dict[str, Any]]:
+    return (
+        type(message) is dict
+        and type(message.get("content")) is str
+        and type(message.get("role")) is str
+        and not message.get("tool_calls")
+    )
 
 
 def _message(message: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class ChatTemplate:
         refuses, a prompt over the bounds. It names `chat_template_kwargs` for a taken name.
         """
         kwargs = template_kwargs or {}
-        if taken := sorted(_OURS & kwargs.keys()):
+        if kwargs and (taken := sorted(_OURS & kwargs.keys())):
             raise RequestError(
                 f"{', '.join(taken)} cannot be set by a request", param="chat_template_kwargs"
             )
@@ -116,7 +116,9 @@ class ChatTemplate:
     def _bounded(self, names: dict[str, Any]) -> str:
         pieces: list[str] = []
         length = 0
-        for piece in self._template.generate(names):
+        template = self._template
+        # As its `generate` has it, less a frame for each piece, and the tracebacks it makes up.
+        for piece in template.root_render_func(template.new_context(names)):
             length += len(piece)
             if length > self._max_characters:
                 raise RequestError(

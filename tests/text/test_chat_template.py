@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from radixgate.errors import ModelError, RequestError
 from radixgate.text.chat_template import ChatTemplate
@@ -137,6 +138,14 @@ def test_the_callers_messages_stay_as_they_were() -> None:
 )
 def test_what_templates_count_on(source: str, text: str) -> None:
     assert rendered(source, template_kwargs={"thinking": "no"}) == text
+
+
+@pytest.mark.parametrize("name", ["role", "name", "items", "update", "absent", "__class__"])
+def test_a_field_is_what_it_is_to_jinja(name: str) -> None:
+    message = user("hi", name="Eve", items="mine", update="mine")
+    source = f"{{{{ messages[0].{name} is defined }}}} {{{{ messages[0].{name} is string }}}}"
+    jinjas = ImmutableSandboxedEnvironment().from_string(source).render(messages=[message])
+    assert rendered(source, message) == jinjas
 
 
 def test_tools_reach_the_template() -> None:
