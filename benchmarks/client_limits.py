@@ -18,7 +18,7 @@ from radixgate.clock import SystemClock
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import BenchRun, measure
-from radixgate.loadgen.open_files import raise_limit
+from radixgate.open_files import raise_limit
 from timed_server import Script, TimedServer, native_event, sse
 
 TTFT_S, GAP_S, TOKENS = 0.200, 0.050, 20

@@ -21,6 +21,7 @@ from radixgate.gateway.settings.gateway_config import GatewayConfig
 from radixgate.gateway.settings.gateway_settings import GatewaySettings
 from radixgate.gateway.settings.rules import warn_if_open
 from radixgate.kept_heap import keep_heap
+from radixgate.open_files import raise_limit
 from radixgate.policies.registry import effective_policy
 from radixgate.ready_lines import gateway_ready, host_port
 from radixgate.spare_collector import spare_collector
@@ -50,6 +51,7 @@ def run_gateway(settings: GatewaySettings, reread: Callable[[], GatewaySettings]
     `reread`: the settings as they are given by then. Raises ConfigError if they cannot work.
     """
     settings = _effective(settings)
+    raise_limit()  # children of several processes have it from here
     config, policies, rules = settings.config, settings.policies, settings.rules
     rng = random.Random(config.seed)
     clock = SystemClock()

@@ -16,7 +16,6 @@ from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.failure_messages import first_messages
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import BenchRun, measure
-from radixgate.loadgen.open_files import raise_limit
 from radixgate.loadgen.output_places import check_file, check_folder, writing
 from radixgate.loadgen.progress import Progress, open_progress
 from radixgate.loadgen.report import table
@@ -29,6 +28,7 @@ from radixgate.loadgen.schedule import Schedule, hash_of, write_schedule
 from radixgate.loadgen.study import run_search, run_sweep
 from radixgate.loadgen.study_config import StudyConfig
 from radixgate.loadgen.workload_config import WorkloadConfig
+from radixgate.open_files import raise_limit
 
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT's number
 

@@ -17,11 +17,11 @@ from radixgate.clock import Clock, SystemClock
 from radixgate.errors import ProcessFailed
 from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.loop_watch import watched
-from radixgate.loadgen.open_files import raise_limit
 from radixgate.loadgen.progress import Progress, RequestEnd
 from radixgate.loadgen.quiet_collector import quiet_collector
 from radixgate.loadgen.schedule import Schedule, as_lines, from_lines
 from radixgate.loadgen.server import client_of, server_of
+from radixgate.open_files import raise_limit
 
 _START_TIMEOUT_S = 60.0
 # From the order to start to the first intended time, so that every process has read it.

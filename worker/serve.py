@@ -22,6 +22,7 @@ from radixgate.clock import SystemClock
 from radixgate.errors import ConfigError
 from radixgate.every_address import on_every_address
 from radixgate.log import fields
+from radixgate.open_files import raise_limit
 from radixgate.proto.contract import CONTRACT_VERSION
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generated import worker_pb2_grpc as rpc
@@ -57,6 +58,7 @@ _log = logging.getLogger(__name__)
 def run_worker(config: EngineConfig, server: ServerConfig) -> int:
     """Serve until SIGTERM or SIGINT, drain, and return the exit code."""
     logging.getLogger("radixgate").setLevel(server.log_level.upper())
+    raise_limit()
     model = open_model(config.model_path, Path(server.cache_dir).expanduser())
     return uvloop.run(_Worker(config, server, model).run())
 

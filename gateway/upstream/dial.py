@@ -1,6 +1,7 @@
 """Connects to a host by its name, of whose addresses some may be where nobody answers."""
 
 import asyncio
+import errno
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,6 +11,8 @@ from typing import TypeVar
 # What an address gets before the next is tried beside it, as RFC 8305 has it: one after the other,
 # the first that drops packets takes all the time there is.
 HEAD_START_S = 0.25
+# Of the process, and of the machine: no address is at fault.
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
@@ -50,7 +53,8 @@ async def first_connected(
     addresses: Iterable[Address], connect: Callable[[Address], Awaitable[socket.socket]]
 ) -> socket.socket:
     """To whichever answers first. The next is tried HEAD_START_S after the one before, or at once
-    where one has failed. Raises OSError with what each said."""
+    where one has failed. Raises OSError with what each said, or as it is where no file may
+    be opened."""
     left, said = list(addresses), list[str]()
     running, tried = set[asyncio.Future[socket.socket]](), set[asyncio.Future[socket.socket]]()
     try:
@@ -68,6 +72,8 @@ async def first_connected(
                 try:
                     sock = one.result()
                 except OSError as exc:
+                    if exc.errno in OUT_OF_FILES:
+                        raise
                     said.append(exc.strerror or str(exc))
                 else:
                     tried.remove(one)

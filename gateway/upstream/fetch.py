@@ -38,7 +38,7 @@ async def fetch(
     pool: UpstreamPool, method: str, path: str, body: bytes = b"", *, timeout_s: float
 ) -> Fetched:
     """Ask the worker. Raises WorkerUnreachable, WorkerFailed (also for lack of time), or
-    InternalFault if a fault of ours struck while the answer was read."""
+    InternalFault if a fault of ours struck while the answer was read (OutOfFiles: before that)."""
     collector = _Collector(pool)
     head = (
         f"{method} {path} HTTP/1.1\r\nhost: {pool.authority}\r\n"

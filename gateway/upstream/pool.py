@@ -4,12 +4,12 @@ import asyncio
 import ssl
 
 from radixgate.clock import Clock
-from radixgate.errors import WorkerFailed, WorkerUnreachable
+from radixgate.errors import OutOfFiles, WorkerFailed, WorkerUnreachable
 from radixgate.gateway.heads.answer_heads import AnswerHeads
 from radixgate.gateway.loop.deadlines import NEVER, Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
 from radixgate.gateway.upstream.connection import UpstreamConnection
-from radixgate.gateway.upstream.dial import dial
+from radixgate.gateway.upstream.dial import OUT_OF_FILES, dial
 
 
 class UpstreamPool:
@@ -56,7 +56,8 @@ class UpstreamPool:
         return None
 
     async def connect(self, timeout_s: float) -> UpstreamConnection:
-        """A fresh connection. Raises WorkerUnreachable; WorkerFailed if it takes too long."""
+        """A fresh connection. Raises WorkerUnreachable; WorkerFailed if it takes too long, and
+        OutOfFiles if we may open none."""
         self._deadlines.watch(self)
         try:
             async with asyncio.timeout(timeout_s):
@@ -66,6 +67,9 @@ class UpstreamPool:
         except TimeoutError as exc:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc
         except OSError as exc:
+            if exc.errno in OUT_OF_FILES:
+                why = f"this gateway may open no more files, nor a connection to {self.url}"
+                raise OutOfFiles(f"{why} (ulimit -n)") from exc
             raise WorkerUnreachable(f"worker {self.url}: {exc.strerror or exc}") from exc
         self.dialed += 1
         self._open.add(connection)

@@ -18,7 +18,7 @@ from radixgate.loadgen.batch.progress import BatchProgress, BatchTally, open_bat
 from radixgate.loadgen.batch.saturation import Saturation
 from radixgate.loadgen.batch.work_list import WorkList
 from radixgate.loadgen.client import StreamClient, headers_of
-from radixgate.loadgen.open_files import raise_limit
+from radixgate.open_files import raise_limit
 
 _INTERRUPTED = 130
 _START_A_WORKER = 2

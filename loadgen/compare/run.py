@@ -20,13 +20,13 @@ from radixgate.loadgen.config import BenchConfig
 from radixgate.loadgen.fresh_fleet import fresh_fleet
 from radixgate.loadgen.intended import schedule_of
 from radixgate.loadgen.measurement import measure
-from radixgate.loadgen.open_files import raise_limit
 from radixgate.loadgen.output_places import check_folder, writing
 from radixgate.loadgen.progress import open_progress
 from radixgate.loadgen.reports.run_folder import run_info, write_run
 from radixgate.loadgen.reusable import with_reusable
 from radixgate.loadgen.schedule import Schedule, hash_of, write_schedule
 from radixgate.loadgen.workload_config import WorkloadConfig
+from radixgate.open_files import raise_limit
 from radixgate.policies.registry import make_policy
 from radixgate.up_config import UpConfig
 

@@ -25,8 +25,16 @@ class RadixgateError(Exception):
 class InternalFault(RadixgateError):
     """A fault of our own, caught where it struck; no worker is to blame, and no client."""
 
-    def __init__(self) -> None:
-        super().__init__("internal error; the log has the details")
+    def __init__(self, message: str = "internal error; the log has the details") -> None:
+        super().__init__(message)
+
+
+class OutOfFiles(InternalFault):
+    """The system lets this process open no more files, of which each connection is one."""
+
+    status = 503
+    kind = "service_unavailable"
+    retry_after_s = 1.0
 
 
 class ConfigError(RadixgateError):

@@ -2,10 +2,11 @@
 
 import asyncio
 import re
+import resource
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -43,9 +44,10 @@ async def readiness(port: int) -> tuple[int, str, str | None]:
 
 
 @asynccontextmanager
-async def gateway(*flags: str) -> AsyncIterator[Process]:
+async def gateway(*flags: str, by: Sequence[str] = ()) -> AsyncIterator[Process]:
+    """`by`: what its command line is given to."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", *flags),
+        *(*by, sys.executable, "-m", "radixgate.cli", "gateway", "--port", "0", *flags),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -175,6 +177,14 @@ async def test_a_second_signal_ends_within_a_second(accept_s: str) -> None:
             assert await exit_code(served) == 0
             assert time.perf_counter() - began < 2 * yardstick_s + 1.0
             assert await idle.ended()
+
+
+async def test_it_may_open_as_many_files_as_the_system_lets_it() -> None:
+    """A login has 1024, and a stream takes two: its client's connection and its worker's."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    async with gateway(by=("sh", "-c", 'ulimit -Sn 256 && exec "$@"', "sh")) as served:
+        pid = served.process.pid
+        assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (hard, hard)
 
 
 async def test_a_port_that_is_taken_is_said_in_one_line() -> None:

@@ -1,4 +1,4 @@
-"""As many open files as the system lets us have: each stream in flight is one."""
+"""As many open files as the system lets us have: each stream in flight is one, or two."""
 
 import resource
 

@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from radixgate.loadgen.open_files import raise_limit
+from radixgate.open_files import raise_limit
 
 
 def limit_is(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[tuple[int, int]]:
