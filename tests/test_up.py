@@ -12,8 +12,9 @@ import pytest
 
 from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
+from radixgate.errors import ConfigError
 from radixgate.household import Household
-from radixgate.up import serve
+from radixgate.up import run_up, serve
 from radixgate.up_config import UpConfig
 
 pytestmark = pytest.mark.slow  # real processes
@@ -145,3 +146,8 @@ async def test_another_policy_is_another_gateway_before_the_same_workers(tmp_pat
     assert [flags[flags.index("--policy") + 1] for flags in told] == ["round_robin", "cache_aware"]
     assert [flags[flags.index("--worker-urls") + 1] for flags in told] == ["grpc://127.0.0.1:2"] * 2
     assert noted(journal, "stops") == ["gateway", "gateway", "worker", "worker"]
+
+
+def test_a_policy_that_keeps_aims_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match=r"^kv_cost_slo keeps --ttft-slo .* `radixgate gateway`$"):
+        run_up(UpConfig(policy="kv_cost_slo"))

@@ -27,7 +27,7 @@ from radixgate.loadgen.reusable import with_reusable
 from radixgate.loadgen.schedule import Schedule, hash_of, write_schedule
 from radixgate.loadgen.workload_config import WorkloadConfig
 from radixgate.open_files import raise_limit
-from radixgate.policies.registry import make_policy
+from radixgate.policies.registry import SLO_POLICY, make_policy
 from radixgate.up_config import UpConfig
 
 _FOLDER = "out/compare"
@@ -47,6 +47,11 @@ def run_compare(
     for arm in compare.arms:
         if arm.policy is not None:  # else found out when its turn comes, minutes later
             make_policy(arm.policy, SystemClock(), random.Random(0))
+        if arm.policy == SLO_POLICY:
+            raise ConfigError(
+                f"{SLO_POLICY} keeps --ttft-slo or --itl-slo, which gateways that are started here"
+                " are not told: start them yourself, and give --urls"
+            )
     check_folder("--output-folder", bench.output_folder or _FOLDER)
     folder = Path(bench.output_folder or _FOLDER)
     schedule = schedule_of(bench, workload, shape)

@@ -17,7 +17,14 @@ from radixgate.loadgen.replay.redecide import LogClock, Redecider
 from radixgate.loadgen.replay.table import table
 from radixgate.loadgen.replay.tally import Tally
 from radixgate.policies.base import Policy
-from radixgate.policies.registry import PolicyConfigs, make_policy
+from radixgate.policies.registry import (
+    DEFAULT_POLICY,
+    SLO_POLICY,
+    PolicyConfigs,
+    check_aims,
+    check_thresholds,
+    make_policy,
+)
 
 
 def run_replay(config: ReplayConfig, configs: PolicyConfigs) -> int:
@@ -62,7 +69,16 @@ def _policy(
             " by --policy"
         )
     configs = given if start is None else _settings(given, start)
-    return make_policy(config.policy or recorded, clock, rng, configs)
+    name = config.policy or recorded
+    check_thresholds(name, given)
+    if config.policy is not None:
+        check_aims(name, configs)
+    if given.slo.given and name != SLO_POLICY and (config.policy or name == DEFAULT_POLICY):
+        raise ConfigError(
+            f"ttft_slo and itl_slo belong to {SLO_POLICY}, and {name} decides: give --policy"
+            f" {SLO_POLICY}, or leave them out"
+        )
+    return make_policy(name, clock, rng, configs)
 
 
 def _settings(given: PolicyConfigs, start: StartLine) -> PolicyConfigs:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from radixgate.clock import Clock
+from radixgate.errors import ConfigError
 from radixgate.loadgen.simulator.foreign_rules import (
     DynamoCost,
     FewestQueuedTokens,
@@ -15,7 +16,15 @@ from radixgate.loadgen.simulator.foreign_rules import (
 )
 from radixgate.loadgen.simulator.truth import Truth
 from radixgate.policies.base import Policy
-from radixgate.policies.registry import PolicyConfigs, make_policy, policy_names, unknown_policy
+from radixgate.policies.cache_aware import CacheAwareConfig
+from radixgate.policies.registry import (
+    SLO_POLICY,
+    PolicyConfigs,
+    check_aims,
+    make_policy,
+    policy_names,
+    unknown_policy,
+)
 
 # A tree of 2 ** 26 characters a worker, at four a token; the mirror is twice as generous itself.
 _SGLANG_TREE_TOKENS = 2**26 // 4 // 2
@@ -44,6 +53,23 @@ _FOREIGN: Mapping[str, Rule] = MappingProxyType(
         "llmd_sticky": Rule(lambda truth, clock, rng: LlmdSticky(rng)),
     }
 )
+
+
+def rules_named(names: Sequence[str], configs: PolicyConfigs) -> Mapping[str, Rule]:
+    """Raises ConfigError, too, for aims and thresholds that none of them would look at."""
+    for name in names:
+        check_aims(name, configs)
+    if configs.slo.given and SLO_POLICY not in names:
+        raise ConfigError(
+            f"ttft_slo and itl_slo belong to {SLO_POLICY}: name it among --policies, or leave them"
+            " out"
+        )
+    if configs.cache_aware != CacheAwareConfig() and "cache_aware" not in names:
+        raise ConfigError(
+            "cache_threshold, balance_abs_threshold and balance_rel_threshold belong to"
+            " cache_aware: name it among --policies, or leave them out"
+        )
+    return {name: rule_named(name, configs) for name in names}
 
 
 def rule_named(name: str, configs: PolicyConfigs) -> Rule:

@@ -18,7 +18,7 @@ from radixgate.loadgen.simulator.objective import objective_of
 from radixgate.loadgen.simulator.picture import picture
 from radixgate.loadgen.simulator.planned import dataset_requests, is_schedule, schedule_requests
 from radixgate.loadgen.simulator.results import Results, completion_rate, results_of, table
-from radixgate.loadgen.simulator.rules import Rule, rule_named
+from radixgate.loadgen.simulator.rules import Rule, rule_named, rules_named
 from radixgate.loadgen.simulator.simulation import SimulatedSite, Simulation
 from radixgate.loadgen.simulator.trace import TracedRequest, is_closed_loop, jittered, read_trace
 from radixgate.loadgen.simulator.workload import (
@@ -45,7 +45,7 @@ def run_simulation(
     check_file("--json", config.json)
     check_file("--plot", config.plot)
     configs = configs or PolicyConfigs()
-    rules = {name: rule_named(name, configs) for name in config.policy_names}
+    rules = rules_named(config.policy_names, configs)
     trial = Trial(config, dataset, shapes)
     if config.fit is not None:
         print(f"fitted: {_described(trial.engine)}", flush=True)
@@ -172,6 +172,8 @@ def _requests(
     config: SimulateConfig, dataset: DatasetConfig, shapes: WorkloadConfig
 ) -> Sequence[TracedRequest]:
     size = config.block_size
+    if dataset.num_prompts is not None and dataset.dataset_name is None:
+        raise ConfigError("--num-prompts is of --dataset-name; of a --trace, give --max-requests")
     if config.trace is None:
         requests = dataset_requests(dataset, shapes, config.seed, size)
     elif dataset.dataset_name is not None:

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 from radixgate.clock import SystemClock
-from radixgate.errors import ProcessFailed
+from radixgate.errors import ConfigError, ProcessFailed
 from radixgate.free_address import check_free
 from radixgate.household import Household
-from radixgate.policies.registry import make_policy
+from radixgate.policies.registry import SLO_POLICY, make_policy
 from radixgate.up_config import UpConfig
 
 _TO_TRY = """
@@ -36,6 +36,11 @@ def run_up(config: UpConfig) -> int:
     up.
     """
     make_policy(config.policy, SystemClock(), random.Random(0))
+    if config.policy == SLO_POLICY:
+        raise ConfigError(
+            f"{SLO_POLICY} keeps --ttft-slo or --itl-slo, which `up` is not told: start the gateway"
+            " by itself, with `radixgate gateway`"
+        )
     check_free(config.host, config.port)
     return asyncio.run(serve(Household(config, say=_say), _say))
 

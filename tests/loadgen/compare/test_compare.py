@@ -98,6 +98,13 @@ def test_impossible_comparisons_are_named(settings: dict[str, Any], problem: str
         CompareConfig(**settings)
 
 
+def test_a_policy_that_keeps_aims_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    compare = CompareConfig(policies=("kv_cost", "kv_cost_slo"))
+    with pytest.raises(ConfigError, match=r"^kv_cost_slo keeps --ttft-slo .* give --urls$"):
+        run_compare(compare, bench(tmp_path), WorkloadConfig(), ArrivalConfig())
+    assert not list(tmp_path.iterdir())
+
+
 def test_one_server_is_no_comparison(tmp_path: Path) -> None:
     compare = CompareConfig(policies=("a", "b"))
     with pytest.raises(ConfigError, match="--base-url is one server"):

@@ -22,6 +22,7 @@ from radixgate.loadgen.replay.run import run_replay
 from radixgate.policies.cache_aware import CacheAwareConfig
 from radixgate.policies.prefix_hash import PrefixHashConfig
 from radixgate.policies.registry import POLICIES, PolicyConfigs, make_policy
+from radixgate.policies.slo import SloConfig
 from radixgate.policies.sticky import StickyConfig
 
 
@@ -185,6 +186,29 @@ def test_what_is_no_log_is_refused(tmp_path: Path, text: str | None, said: str) 
         path.write_text(text)
     with pytest.raises(ConfigError, match=said):
         run_replay(ReplayConfig(str(path)), PolicyConfigs())
+
+
+def test_aims_decide_again_or_are_refused(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "kv_cost")
+    aims = PolicyConfigs(slo=SloConfig(ttft_slo=1.0))
+    for policy in (None, "kv_cost", "random"):
+        with pytest.raises(ConfigError, match="ttft_slo and itl_slo belong to kv_cost_slo, and"):
+            replayed(path, policy, aims)
+    with pytest.raises(ConfigError, match="neither is given"):
+        replayed(path, "kv_cost_slo")
+    reasons = replayed(path, "kv_cost_slo", aims)["replay"]["reasons"]
+    assert "late" in {row["again"] for row in reasons}
+    kept = recorded(tmp_path, "kv_cost_slo", aims)
+    assert replayed(kept, "kv_cost_slo")["replay"]["differing"] == 0
+    assert replayed(kept, None, PolicyConfigs(slo=SloConfig(ttft_slo=9e9)))["replay"]["differing"]
+
+
+def test_thresholds_of_cache_aware_are_not_passed_over(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "kv_cost")
+    given = PolicyConfigs(cache_aware=CacheAwareConfig(balance_abs_threshold=4))
+    with pytest.raises(ConfigError, match="belong to cache_aware, and the policy is kv_cost"):
+        replayed(path, None, given)
+    assert replayed(path, "cache_aware", given)["replay"]["decisions"] == 150
 
 
 def test_the_command_takes_the_file_first(

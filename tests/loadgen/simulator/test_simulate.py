@@ -69,6 +69,10 @@ def test_capacity_is_measured_unless_given() -> None:
     [
         pytest.param("--policies kv-cost", "did you mean 'kv_cost'", id="policy"),
         pytest.param("--policies ,", "names none", id="no-policy"),
+        pytest.param("--policies kv_cost_slo", "neither is given", id="no-aim"),
+        pytest.param("--ttft-slo 9", "kv_cost_slo: name it among --policies", id="aim-of-nobody"),
+        pytest.param("--cache-threshold 0.5", "cache_aware: name it among", id="thresholds"),
+        pytest.param("--num-prompts 5", "of a --trace, give --max-requests", id="num-prompts"),
         pytest.param("--load 0", "--load", id="load"),
         pytest.param("--event-loss 1", "--event-loss", id="loss"),
         pytest.param("--workers 0", "--workers", id="workers"),
