@@ -55,11 +55,12 @@ def split_checks(log: Log) -> list[Check]:
     both = sum(len(found) > 1 for found in arms.values())
     in_b = sum(found == {b} for found in arms.values())
     in_a = sum(found == {a} for found in arms.values())
-    checks = [
-        Check("one arm a unit", both == 0, f"{both} of {len(arms)} units were sent to both arms")
-    ]
+    told = f"{both} of {len(arms)} units were sent to both arms"
+    checks = [Check("one arm a unit", both == 0, told, checked=bool(arms))]
     share = log.declaration.share_b
-    if share is not None and 0.0 < share < 1.0 and in_a + in_b:
+    if share is not None and 0.0 < share < 1.0:
+        if not in_a + in_b:
+            return [*checks, Check("sample ratio", True, "no units to tell", checked=False)]
         p = sample_ratio_p(in_a, in_b, share)
         checks.append(
             Check(
@@ -106,6 +107,7 @@ def _labels(log: Log, blocks: Sequence[LivedBlock]) -> Check:
         wrong == 0,
         f"{wrong} of {len(log.requests)} requests not of their block's arm or time; {len(outside)}"
         " sent during holds",
+        checked=bool(log.requests),
     )
 
 
@@ -115,7 +117,8 @@ def _seconds(log: Log, pairs: Sequence[Pair]) -> Check:
     a = math.fsum(pair.a.ended_s - pair.a.began_s - washout_s for pair in pairs)
     b = math.fsum(pair.b.ended_s - pair.b.began_s - washout_s for pair in pairs)
     off = abs(b - a) / max(a, b) if max(a, b) > 0 else 0.0
-    return Check("time kept", off <= _SECONDS_OFF, f"{a:.0f} s of A, {b:.0f} s of B")
+    told = f"{a:.0f} s of A, {b:.0f} s of B"
+    return Check("time kept", off <= _SECONDS_OFF, told, checked=bool(pairs))
 
 
 def _offered(log: Log, pairs: Sequence[Pair]) -> Check:

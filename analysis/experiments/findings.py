@@ -88,7 +88,9 @@ class Findings:
     declaration: Declaration
     schedule_sha256: str | None  # as committed; None: the experiment has no blocks
     ended: ExperimentEnd | None  # None: it runs on, or was cut off
-    valid: bool  # no check failed
+    # False: a check failed. True: at least one was made, and none failed. None: none was, as too
+    # little was recorded or as this kind has none, which says nothing of the experiment.
+    valid: bool | None
     checks: Sequence[Check]
     warnings: Sequence[str]
     pairs: int
@@ -115,7 +117,7 @@ def findings_of(log: Log) -> Findings:
         declaration=declaration,
         schedule_sha256=None if log.schedule is None else log.schedule.sha256,
         ended=log.end,
-        valid=all(check.ok for check in checks),
+        valid=_valid(checks),
         checks=checks,
         warnings=_warnings(log, pairs, found),
         pairs=len(pairs),
@@ -174,6 +176,12 @@ def _checks(log: Log, pairs: Sequence[Pair]) -> list[Check]:
             return split_checks(log)
         case "shadow":
             return []
+
+
+def _valid(checks: Sequence[Check]) -> bool | None:
+    if not all(check.ok for check in checks):
+        return False
+    return True if any(check.checked for check in checks) else None
 
 
 def _metric_findings(

@@ -1,6 +1,6 @@
 """`radixgate experiment report`: findings as a table, JSON, Markdown and HTML."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,10 @@ from radixgate.loadgen.reports.plots import Plot
 JSON, PAGE, HTML = "experiment.json", "experiment.md", "experiment.html"
 
 
+# What became of an experiment's checks, as its page is coloured.
+_CLASSES: Mapping[bool | None, str] = {True: "good", False: "bad", None: ""}
+
+
 def run_report(config: ExperimentConfig) -> int:
     """Print, and write where that was asked for; 1 if a check of the experiment failed.
 
@@ -29,7 +33,7 @@ def run_report(config: ExperimentConfig) -> int:
         folder = Path(config.output_folder)
         write_reports(folder, findings)
         print(f"written: {', '.join(str(folder / name) for name in (JSON, PAGE, HTML))}")
-    return 0 if findings.valid else 1
+    return 1 if findings.valid is False else 0
 
 
 def write_reports(folder: Path, findings: Findings) -> None:
@@ -87,7 +91,7 @@ def plots_of(findings: Findings) -> list[Plot]:
 
 def _body(findings: Findings) -> Iterator[str]:
     yield html_page.heading(rows.title(findings), 1)
-    yield html_page.paragraph(rows.verdict(findings), "good" if findings.valid else "bad")
+    yield html_page.paragraph(rows.verdict(findings), _CLASSES[findings.valid])
     for warning in findings.warnings:
         yield html_page.paragraph(warning, "bad")
     for line in rows.preamble(findings):

@@ -38,8 +38,10 @@ def verdict(findings: Findings) -> str:
         return f"INVALID: {', '.join(failed)}"
     checked = sum(check.checked for check in findings.checks)
     unchecked = len(findings.checks) - checked
+    if not findings.checks:
+        return "NOT CHECKED: there is nothing that could be"
     if not unchecked:
-        return "VALID: every check passed" if checked else "VALID: nothing to check"
+        return "VALID: every check passed"
     if not checked:
         return f"NOT CHECKED: too little was recorded for any of {unchecked} checks"
     return f"VALID: {checked} checks passed, {unchecked} not checked"

@@ -242,3 +242,18 @@ def test_sound_experiments_are_valid() -> None:
     found = [findings_of(log(lived(declared(seed=n), seed=n))) for n in range(20)]
     assert sum(not one.valid for one in found) == 0
     assert DECLARED.metrics == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "valid"),
+    [
+        pytest.param(lived(), True, id="checked"),
+        pytest.param([*lived(), line(100.5, block=-1)], False, id="one-failed"),
+        pytest.param([declared(kind="canary", pairs=0)], None, id="too-little-for-any"),
+        pytest.param([declared(kind="shadow", pairs=0)], None, id="none-of-this-kind"),
+    ],
+)
+def test_what_was_not_checked_is_neither_valid_nor_invalid(
+    records: list[Record], valid: bool | None
+) -> None:
+    assert findings_of(log(records)).valid is valid

@@ -129,7 +129,7 @@ def test_shadow_decisions_are_compared_and_say_nothing_of_latency(
     assert "same worker as A        -      75.0%  100.0%" in printed
     assert "predicted cached share  50.0%  25.0%  75.0%" in printed
     assert "nothing follows for latency" in printed
-    assert "VALID: nothing to check" in printed
+    assert "NOT CHECKED: there is nothing that could be" in printed
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ UNKNOWN = Check("unknown", True, "too few pairs to tell", checked=False)
 @pytest.mark.parametrize(
     ("checks", "said"),
     [
-        ([], "VALID: nothing to check"),
+        ([], "NOT CHECKED: there is nothing that could be"),
         ([PASSED], "VALID: every check passed"),
         ([PASSED, UNKNOWN], "VALID: 1 checks passed, 1 not checked"),
         ([UNKNOWN, UNKNOWN], "NOT CHECKED: too little was recorded for any of 2 checks"),
