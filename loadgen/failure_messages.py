@@ -20,6 +20,14 @@ _QUOTED = re.compile(r"""["']input["']\s*:|\binput_value\s*=""")
 _INVALID = re.compile(
     r"""(\binvalid\s(?:type|value):\sstring\s)(?:.*(?<!\\)"(?=,\sexpected\s)|.*)""", re.DOTALL
 )
+# The same of what is none of a list, in backquotes, of which those within have nothing before them:
+# so it is cut up to the last that may be the end. A variant is a value, cut even where it looks like
+# a name; a field's name is what somebody wants to read, and shown if it is one.
+_UNKNOWN = re.compile(
+    r"""(\bunknown\s(?!field\s`[\w.-]{1,64}`,\s)(?:variant|field)\s)"""
+    r"""(?:.*`(?=,\s(?:expected\s(?:one\sof\s)?`|there\sare\sno\s))|.*)""",
+    re.DOTALL,
+)
 
 
 def first_messages(records: Sequence[RequestRecord]) -> Mapping[str, str]:
@@ -54,5 +62,6 @@ def _readable(detail: str) -> str:
         told = _MESSAGE.search(text)
         text = told[1].replace('\\"', '"').replace("\\n", " ") if told else ""
     text = _INVALID.sub(r'\1"..."', _QUOTED.split(text)[0])
+    text = _UNKNOWN.sub(r"\1`...`", text)
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= _CHARACTERS else line[: _CHARACTERS - 3] + "..."

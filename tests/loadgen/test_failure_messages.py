@@ -77,6 +77,36 @@ def test_a_line_a_class_for_those_who_show_no_table() -> None:
             id="serde-that-was-cut",
         ),
         pytest.param(
+            "messages[0].role: unknown variant `my `secret` prompt`, expected one of `user`, `tool`",
+            "messages[0].role: unknown variant `...`, expected one of `user`, `tool`",
+            id="serde-variant",
+        ),
+        pytest.param(
+            "unknown variant `secret`, there are no variants",
+            "unknown variant `...`, there are no variants",
+            id="serde-variant-of-one-word",
+        ),
+        pytest.param(
+            "unknown variant `my `, expected` secret",
+            "unknown variant `...`",
+            id="serde-variant-that-was-cut",
+        ),
+        pytest.param(
+            "unknown field `min_tokens`, expected one of `n`, `stop` at line 1 column 9",
+            "unknown field `min_tokens`, expected one of `n`, `stop` at line 1 column 9",
+            id="serde-field",
+        ),
+        pytest.param(
+            "unknown field `my secret`, expected `n`",
+            "unknown field `...`, expected `n`",
+            id="serde-field-that-is-no-name",
+        ),
+        pytest.param(
+            "unknown field `a`, expected `n`\nunknown variant `my secret`, expected `n`",
+            "unknown field `a`, expected `n` unknown variant `...`, expected `n`",
+            id="serde-field-and-variant",
+        ),
+        pytest.param(
             'event: error\ndata: {"prompt": "my secret", "message": "too long"}',
             "too long",
             id="an-event-with-a-name",
