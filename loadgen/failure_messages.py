@@ -20,9 +20,9 @@ _QUOTED = re.compile(r"""["']input["']\s*:|\binput_value\s*=""")
 _INVALID = re.compile(
     r"""(\binvalid\s(?:type|value):\sstring\s)(?:.*(?<!\\)"(?=,\sexpected\s)|.*)""", re.DOTALL
 )
-# The same of what is none of a list, in backquotes, of which those within have nothing before them:
-# so it is cut up to the last that may be the end. A variant is a value, cut even where it looks like
-# a name; a field's name is what somebody wants to read, and shown if it is one.
+# The same of what is none of a list, in backquotes; those within have nothing before them, so it is
+# cut up to the last that may be the end. A variant is a value, cut even where it looks like a name;
+# a field's name is what somebody wants to read, and shown if it is one.
 _UNKNOWN = re.compile(
     r"""(\bunknown\s(?!field\s`[\w.-]{1,64}`,\s)(?:variant|field)\s)"""
     r"""(?:.*`(?=,\s(?:expected\s(?:one\sof\s)?`|there\sare\sno\s))|.*)""",

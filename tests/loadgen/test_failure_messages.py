@@ -77,8 +77,8 @@ def test_a_line_a_class_for_those_who_show_no_table() -> None:
             id="serde-that-was-cut",
         ),
         pytest.param(
-            "messages[0].role: unknown variant `my `secret` prompt`, expected one of `user`, `tool`",
-            "messages[0].role: unknown variant `...`, expected one of `user`, `tool`",
+            "role: unknown variant `my `secret` prompt`, expected one of `user`, `tool`",
+            "role: unknown variant `...`, expected one of `user`, `tool`",
             id="serde-variant",
         ),
         pytest.param(
