@@ -1,11 +1,14 @@
 """What the command line answers to words it does not know."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from radixgate import log
-from radixgate.cli import main
+from radixgate.cli import EXIT_NO_READER, main
 from radixgate.commands import ENTRIES
 from radixgate.configs.load import load
 from radixgate.errors import ConfigError
@@ -124,3 +127,25 @@ def test_what_an_install_brings_for_each_command() -> None:
         "replay": "bench",
         "demo": "worker,bench",
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_who_reads_no_more_ends_a_command_without_a_traceback(
+    tmp_path: Path, unbuffered: str
+) -> None:
+    trace, out = Path(__file__).parent / "data/mooncake_conversation_200.jsonl", tmp_path / "o.json"
+    words = f"simulate --trace {trace} --max-requests 9 --capacity 5 --policies random"
+    reads, writes = os.pipe()
+    os.close(reads)
+    for command in ([*words.split(), "--json", str(out)], ["help"], ["simulate", "--help"]):
+        program = [sys.executable, "-m", "radixgate.cli", *command]
+        ended = subprocess.run(
+            program,
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (EXIT_NO_READER, b"")
+    os.close(writes)

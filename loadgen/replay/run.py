@@ -49,9 +49,9 @@ def run_replay(config: ReplayConfig, configs: PolicyConfigs) -> int:
         "unreadable_lines": gaps.unreadable,
         "policies_of_unknown_seed": redecider.seedless,
     }
-    print(table(tally, gaps, config.policy or "itself", config.show))
     if config.json is not None:
         _write(Path(config.json), {"replay": summary, "differences": tally.differences()})
+    print(table(tally, gaps, config.policy or "itself", config.show))  # its reader may have gone
     return 0
 
 

@@ -54,12 +54,12 @@ def run_simulation(
     title = trial.title()
     print(title, flush=True)
     results = {name: trial.run(rule) for name, rule in rules.items()}
-    print(table(results), flush=True)
     if config.json is not None:
         found = {"results": {name: one.as_json() for name, one in results.items()}}
         _write("--json", config.json, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     if config.plot is not None:
         _write("--plot", config.plot, picture(title, results).encode())
+    print(table(results), flush=True)  # last: whoever reads it may have gone
     return 0
 
 

@@ -1,5 +1,7 @@
 """The `radixgate` command: its words are read, and what went wrong is one line."""
 
+import os
+import select
 import sys
 from collections.abc import Sequence
 
@@ -9,12 +11,28 @@ from radixgate.configs.load import load
 from radixgate.errors import ConfigError, RadixgateError
 
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130  # as shells say it: 128 and SIGINT's number
+# As shells say it: 128 and a signal's number, here SIGINT's and SIGPIPE's.
+EXIT_INTERRUPTED = 130
+EXIT_NO_READER = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Bad settings give one line on stderr and exit code 2."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Run one command. Bad settings give one line on stderr and exit code 2.
+
+    Where nobody reads its output any more (`radixgate simulate ... | head -1`) it ends with 141.
+    """
+    try:
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not _nobody_reads():
+            raise
+        return EXIT_NO_READER
+
+
+def _run(words: Sequence[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_overview())
         return 0 if words else EXIT_USAGE
@@ -41,6 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:  # where a command has nothing of its own to say to it
         return EXIT_INTERRUPTED
+
+
+def _nobody_reads() -> bool:
+    """True: it was our output that was broken; what is left of it goes nowhere."""
+    output = sys.stdout.fileno()
+    state = select.poll()
+    state.register(output, select.POLLOUT)
+    if not any(events & select.POLLERR for _, events in state.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return True
 
 
 def _overview() -> str:
