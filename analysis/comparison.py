@@ -46,16 +46,20 @@ class Difference:
     within: Interval | None  # block bootstrap over requests; None: no mean of requests
 
 
-def run_metrics(slo: LatencyBounds | None) -> list[RunMetric]:
-    """What is compared; latencies in ms, from the intended time."""
-    ttft, e2e = latency.response_ttft_s, latency.response_e2e_s
+def run_metrics(slo: LatencyBounds | None, *, open_loop: bool) -> list[RunMetric]:
+    """What is compared; latencies in ms, from the intended time, of a closed loop from the
+    dispatch."""
+    if open_loop:
+        of, ttft, e2e = "response ", latency.response_ttft_s, latency.response_e2e_s
+    else:
+        of, ttft, e2e = "", latency.ttft_s, latency.e2e_s
     found = [
-        _mean("response TTFT, mean", ttft),
-        _quantile("response TTFT, P50", ttft, 50),
-        _quantile("response TTFT, P90", ttft, 90),
-        _quantile("response TTFT, P99", ttft, 99),
-        _mean("response E2E, mean", e2e),
-        _quantile("response E2E, P90", e2e, 90),
+        _mean(f"{of}TTFT, mean", ttft),
+        _quantile(f"{of}TTFT, P50", ttft, 50),
+        _quantile(f"{of}TTFT, P90", ttft, 90),
+        _quantile(f"{of}TTFT, P99", ttft, 99),
+        _mean(f"{of}E2E, mean", e2e),
+        _quantile(f"{of}E2E, P90", e2e, 90),
         _mean("TPOT, mean", latency.tpot_s),
         RunMetric("requests a second", "", 1, _request_rate),
         RunMetric("cached prompt tokens", "%", 1, _cached),
@@ -68,12 +72,16 @@ def run_metrics(slo: LatencyBounds | None) -> list[RunMetric]:
 
 
 def differences(
-    baseline: Sequence[Records], arm: Sequence[Records], slo: LatencyBounds | None = None
+    baseline: Sequence[Records],
+    arm: Sequence[Records],
+    slo: LatencyBounds | None = None,
+    *,
+    open_loop: bool = True,
 ) -> list[Difference]:
     """Run by run: the n-th of the one with the n-th of the other. Raises ValueError if uneven."""
     if len(baseline) != len(arm):
         raise ValueError(f"{len(baseline)} and {len(arm)} runs are no pairs")
-    return [_difference(metric, baseline, arm) for metric in run_metrics(slo)]
+    return [_difference(metric, baseline, arm) for metric in run_metrics(slo, open_loop=open_loop)]
 
 
 def _difference(

@@ -77,16 +77,24 @@ FORMULAS: Mapping[str, tuple[str, Values]] = {
         latency.itl_gaps_s,
     ),
 }
+# What an open loop's requests are late for. One of a closed loop has no time of its own: it is due
+# as soon as there is room for it, and counted from the beginning of the run it would tell of that.
+RESPONSE = ("response TTFT", "response E2E")
+_SERVICE = ("TTFT", "E2E")
 LAG_FORMULA = "t(dispatch) - t(intended or eligible), failures included"
 
 
-def figures_of(records: Sequence[RequestRecord]) -> tuple[Figure, ...]:
-    """Every figure over the successes. Abandoned requests have no lag that would mean something."""
+def figures_of(records: Sequence[RequestRecord], *, open_loop: bool = True) -> tuple[Figure, ...]:
+    """Every figure over the successes; of a closed loop those from the dispatch on. Abandoned
+    requests have no lag that would mean something."""
     good = in_order_of_dispatch(record for record in records if record.ok)
     figures = [
         figure_of(name, formula, [values(record) for record in good])
         for name, (formula, values) in FORMULAS.items()
+        if open_loop or name not in RESPONSE
     ]
+    if not open_loop:
+        return tuple(figures)
     sent = in_order_of_dispatch(record for record in records if record.failure != ABANDONED)
     lags = [[latency.schedule_lag_s(record)] for record in sent]
     return (*figures, figure_of("schedule lag", LAG_FORMULA, lags))
@@ -113,12 +121,15 @@ def figure_of(name: str, formula: str, groups: Sequence[Sequence[float]]) -> Fig
     )
 
 
-def adjusted_of(records: Sequence[RequestRecord]) -> tuple[Adjusted, ...]:
-    """Response latencies in which failing fast is no way to look good."""
+def adjusted_of(
+    records: Sequence[RequestRecord], *, open_loop: bool = True
+) -> tuple[Adjusted, ...]:
+    """Response latencies, of a closed loop service latencies, in which failing fast is no way to
+    look good."""
     offered = [record for record in records if record.failure != ABANDONED]
     return tuple(
         _adjusted(name, [FORMULAS[name][1](record) if record.ok else [] for record in offered])
-        for name in ("response TTFT", "response E2E")
+        for name in (RESPONSE if open_loop else _SERVICE)
     )
 
 

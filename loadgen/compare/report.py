@@ -107,13 +107,14 @@ def _found(comparison: Comparison, runs: dict[str, Run]) -> _Found:
     invalid = {run.arm for run, verdict in verdicts if not verdict.valid}
 
     def compared(arm: str) -> list[Difference]:
-        found = differences(records_of(baseline), records_of(arm), slo)
+        found = differences(records_of(baseline), records_of(arm), slo, open_loop=bench.open_loop)
         if invalid.isdisjoint((baseline, arm)):
             return found
         return [replace(one, better=None) for one in found]
 
     baseline, *others = comparison.arms
-    slo = next(iter(runs.values())).info.bench.objective
+    bench = next(iter(runs.values())).info.bench
+    slo = bench.objective
     return _Found(
         comparison,
         {arm: compared(arm) for arm in others},
@@ -169,18 +170,26 @@ def _html(found: _Found) -> Iterator[str]:
 
 
 def _plots(found: _Found, runs: dict[str, Run]) -> list[Plot]:
+    open_loop = next(iter(runs.values())).info.bench.open_loop
+    ttft_s = latency.response_ttft_s if open_loop else latency.ttft_s
     traces: list[dict[str, object]] = []
     for run in found.comparison.runs:
         values = [
             value
             for record in runs[run.folder].records
-            if record.ok and (value := latency.response_ttft_s(record)) is not None
+            if record.ok and (value := ttft_s(record)) is not None
         ]
         if values:
             traces.append(distribution_trace(f"{run.arm}, round {run.round + 1}", values))
     relative = [_relative(arm, found.differences[arm]) for arm in found.differences]
     plots = [
-        Plot("Response TTFT", "ms", "share of requests at or below", traces, log_x=True),
+        Plot(
+            "Response TTFT" if open_loop else "TTFT",
+            "ms",
+            "share of requests at or below",
+            traces,
+            log_x=True,
+        ),
         Plot("Differences relative to the baseline", "", "%", relative),
     ]
     return [plot for plot in plots if plot.traces]

@@ -10,8 +10,9 @@ from radixgate.loadgen.reports.whole_summary import WholeSummary
 
 ABSENT = "-"
 HOW_TO_READ = (
-    "Latencies are of successes only, over the whole run; response figures count from the intended "
-    "time, service figures (TTFT, E2E) from the dispatch. Brackets are 95 % intervals by block "
+    "Latencies are of successes only, over the whole run. Response figures count from the intended "
+    "time, service figures (TTFT, E2E) from the dispatch; a closed loop, whose requests have no "
+    "time of their own, has only the latter. Brackets are 95 % intervals by block "
     "bootstrap (30 blocks of consecutive requests or more); under 30 requests there are none. "
     "P99 takes 1,000 measurements and P99.9 takes 10,000, else it is not shown."
 )

@@ -13,7 +13,10 @@ _STEPS = 500  # points of a distribution; more would not be seen
 _BUCKETS = 120
 _DIGITS = 5
 
+_INTENDED, _DISPATCHED = "from the intended time", "from the dispatch"
+
 Traces = list[dict[str, object]]
+_Figures = dict[str, Callable[[RequestRecord], float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,16 @@ def plots_of(run: Run) -> list[Plot]:
     good = [record for record in run.records if record.ok]
     if not good:
         return []
+    open_loop = run.info.bench.open_loop
+    ttft: _Figures = {_DISPATCHED: latency.ttft_s}
+    e2e: _Figures = {_DISPATCHED: latency.e2e_s}
+    if open_loop:
+        ttft = {_INTENDED: latency.response_ttft_s, **ttft}
+        e2e = {_INTENDED: latency.response_e2e_s, **e2e}
     found = [
-        _distribution("Time to first token", good, latency.response_ttft_s, latency.ttft_s),
-        _distribution("End to end", good, latency.response_e2e_s, latency.e2e_s),
-        _over_time(run.records),
+        _distribution("Time to first token", good, ttft),
+        _distribution("End to end", good, e2e),
+        _over_time(run.records, open_loop=open_loop),
         _in_flight(run.records),
         *_workers(run),
     ]
@@ -71,21 +80,22 @@ def distribution_trace(name: str, values_s: Sequence[float]) -> dict[str, object
 def _distribution(
     title: str,
     good: Sequence[RequestRecord],
-    response: Callable[[RequestRecord], float | None],
-    service: Callable[[RequestRecord], float | None],
+    figures: _Figures,
 ) -> Plot:
     traces: Traces = []
-    for name, figure in (("from the intended time", response), ("from the dispatch", service)):
+    for name, figure in figures.items():
         values = [value for record in good if (value := figure(record)) is not None]
         if values:
             traces.append(distribution_trace(name, values))
     return Plot(title, "ms", "share of requests at or below", traces, log_x=True)
 
 
-def _over_time(records: Sequence[RequestRecord]) -> Plot:
-    """Each request's first token by its intended time, and failures on the axis."""
-    told = [(r.t_eligible_s, t) for r in records if r.ok and (t := latency.response_ttft_s(r))]
-    failed = [r.t_eligible_s for r in records if not r.ok]
+def _over_time(records: Sequence[RequestRecord], *, open_loop: bool) -> Plot:
+    """Each request's first token by its intended time, of a closed loop by its dispatch, and
+    failures on the axis."""
+    due = [(r, r.t_eligible_s if open_loop else r.t_dispatch_s) for r in records]
+    told = [(at_s, t - at_s) for r, at_s in due if r.ok and (t := _first_token_s(r)) is not None]
+    failed = [at_s for r, at_s in due if not r.ok]
     every = -(-len(told) // 5000) or 1
     traces: Traces = []
     if told:
@@ -111,7 +121,13 @@ def _over_time(records: Sequence[RequestRecord]) -> Plot:
                 "y": [0] * len(failed),
             }
         )
-    return Plot("Response TTFT over the run", "intended time, s", "ms", traces)
+    if open_loop:
+        return Plot("Response TTFT over the run", "intended time, s", "ms", traces)
+    return Plot("TTFT over the run", "time of the dispatch, s", "ms", traces)
+
+
+def _first_token_s(record: RequestRecord) -> float | None:
+    return record.arrivals[0].at_s if record.arrivals else None
 
 
 def _in_flight(records: Sequence[RequestRecord]) -> Plot:

@@ -24,7 +24,7 @@ class WholeSummary:
     failures: Mapping[str, int]
     classic: Summary  # over the whole run
     steady: Window | None
-    figures: Sequence[Figure]  # response figures first; over the whole run
+    figures: Sequence[Figure]  # an open loop's response figures first; over the whole run
     adjusted: Sequence[Adjusted]
     attainment: Attainment | None  # None: no objective was given
     cache: CacheUse
@@ -49,8 +49,8 @@ def whole_summary(run: Run) -> WholeSummary:
         failures=classic.failures,
         classic=classic,
         steady=steady_window(records, open_loop=config.open_loop),
-        figures=figures_of(records),
-        adjusted=adjusted_of(records),
+        figures=figures_of(records, open_loop=config.open_loop),
+        adjusted=adjusted_of(records, open_loop=config.open_loop),
         attainment=None if slo is None else slo.attainment(records, classic.duration_s),
         cache=cache_use(records),
         fleet=fleet_balance(records, run.polls),

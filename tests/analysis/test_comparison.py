@@ -47,6 +47,14 @@ def test_a_known_difference_is_found_in_ms_with_its_direction() -> None:
     assert named(found, "objective kept").difference < 0  # type: ignore[operator]
 
 
+def test_runs_of_a_closed_loop_are_compared_from_the_dispatch() -> None:
+    baseline = [[record((2.0, 1), sent=1.0, due=0.0)]]
+    arm = [[record((9.5, 1), sent=8.0, due=0.0)]]
+    found = differences(baseline, arm, open_loop=False)
+    assert not any(one.metric.startswith("response") for one in found)
+    assert named(found, "TTFT, mean").difference == pytest.approx(500.0)
+
+
 def test_the_same_arm_twice_differs_in_nothing_that_is_claimed() -> None:
     found = differences([run(1), run(2)], [run(3), run(4)])
     assert all(one.better is None for one in found if one.metric.startswith("response"))

@@ -37,6 +37,18 @@ def test_response_counts_from_the_intended_time_and_service_from_the_dispatch() 
     assert named(figures, "schedule lag").mean_s == pytest.approx(1.5)
 
 
+def test_of_a_closed_loop_everything_counts_from_the_dispatch() -> None:
+    """All its requests are due at the beginning: counted from there the last would be the worst."""
+    records = [record((n + 1.0, 1), (n + 1.5, 1), sent=float(n), due=0.0) for n in range(100)]
+    figures = figures_of(records, open_loop=False)
+    assert [one.name for one in figures] == ["TTFT", "E2E", "TPOT", "ITL by token", "ITL by gap"]
+    assert named(figures, "TTFT").max_s == pytest.approx(1.0)
+    ttft, e2e = adjusted_of(records, open_loop=False)
+    assert (ttft.name, e2e.name) == ("TTFT", "E2E")
+    assert ttft.quantiles["p95"] == pytest.approx(1.0)
+    assert e2e.quantiles["p95"] == pytest.approx(1.5)
+
+
 def test_tokens_and_gaps_are_told_apart() -> None:
     figures = figures_of([record((1.0, 1), (2.0, 4))])
     assert named(figures, "ITL by gap").n == 1

@@ -139,6 +139,19 @@ def test_a_run_that_only_failed_is_reported(tmp_path: Path) -> None:
     assert "0 of 1 succeeded" in (folder / "summary.md").read_text()
 
 
+def test_a_closed_loop_s_reports_have_nothing_from_the_intended_time(tmp_path: Path) -> None:
+    write_reports(written(tmp_path, replace(CONFIG, request_rate=float("inf"))))
+    told = json.loads((tmp_path / "summary.json").read_text())["whole"]
+    assert [one["name"] for one in told["figures"][:2]] == ["TTFT", "E2E"]
+    assert [one["name"] for one in told["adjusted"]] == ["TTFT", "E2E"]
+    page, drawn = ((tmp_path / name).read_text() for name in REPORTS[1:])
+    assert "| response TTFT |" not in page
+    assert "schedule lag" not in page
+    assert "from the intended time" not in drawn.split("<script")[-1]
+    assert "TTFT over the run" in drawn
+    assert "Response TTFT over the run" not in drawn
+
+
 @pytest.mark.parametrize("config", [{}, {"bench": {"request_rate": "often"}}])
 def test_settings_that_are_none_of_a_bench_are_no_run(config: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=r"^run\.json has no settings of a bench: "):
