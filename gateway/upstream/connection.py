@@ -1,6 +1,7 @@
 """One raw HTTP/1.1 connection to a worker: a request out, its answer in, and so on."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol, cast
 
 import httptools
@@ -46,7 +47,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pool = pool
         self._transport: asyncio.Transport | None = None
         self._listener: Listener | None = None
-        self._answered = False
+        self._answered = self._paused = False
         self._headed = False  # the head of the answer is whole, and no interim one
         self._headers: Headers = []
         self._head_bytes = 0
@@ -57,7 +58,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._complete = self._keeps = False  # the answer is whole; the worker lets us go on
         self._surplus = False  # more came than was asked for
         self._unparsed = b""  # the head of an answer of which the parser has seen nothing
-        self._paused = False
+        self.unsent: Callable[[], int] = int  # bytes of a large request that wait to go out
         self._queued = 0  # pieces that wait to be received
         self._late: LateBytes  # of its transport
         # Called for each chunk of a stream: no frame of Python's.
@@ -75,6 +76,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._pool.turn.put(self._transport, head + body)
         else:
             self._transport.writelines((head, body))
+            self.unsent = self._transport.get_write_buffer_size
 
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
@@ -177,7 +179,7 @@ class UpstreamConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as exc:
-            wrong = f"the answer is not HTTP: {exc}"
+            wrong = f"the answer is not HTTP: {exc.__context__ or exc}"
         except httptools.HttpParserUpgrade:
             wrong = "the worker switched protocols unasked"
         if self._surplus:
@@ -280,17 +282,15 @@ class UpstreamConnection(asyncio.Protocol):
             return
         name = name.lower()
         self._headers.append((name, value))
-        if name in _FRAMING:
+        if name in _FRAMING and value.strip().lower() != b"identity":
             self._framed = True
 
     def on_headers_complete(self) -> None:
         status: int = self._parser.get_status_code()
         if status < 200 or self._surplus:
             return
-        if status in (204, 304):
-            self._framed = True
-        self._status = status
-        self._headed = True
+        self._framed = self._framed or status in (204, 304)
+        self._status, self._headed = status, True
 
     def on_message_complete(self) -> None:
         # An interim answer (100, 103) is complete too, and only announces the real one.

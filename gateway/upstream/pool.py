@@ -76,8 +76,9 @@ class UpstreamPool:
         return connection
 
     def release(self, connection: UpstreamConnection) -> None:
-        """Keep a connection for the next request, or close it if enough are kept."""
-        if len(self._idle) >= self._max_idle:
+        """Keep a connection for the next request; close it if enough are kept, or if its worker has
+        answered what it has not had all of: nobody knows whether it takes the rest."""
+        if len(self._idle) >= self._max_idle or connection.unsent():
             connection.abort()
             return
         connection.idle_until = until = self._clock.now() + self._idle_timeout_s

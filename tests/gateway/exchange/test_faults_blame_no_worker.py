@@ -48,7 +48,8 @@ def told_as_ours(reply: Answer) -> bool:
 async def test_at_a_foreign_worker(faults: Faults, owner: type, name: str, stream: bool) -> None:
     async with (
         ScriptedWorker() as worker,
-        small_gateway([worker], rules=one_at_a_time()) as gateway,
+        # The fault is for the request: no check is to come by before it.
+        small_gateway([worker], rules=one_at_a_time(), health_check_interval_secs=600.0) as gateway,
     ):
         worker.script = streaming("a", "b") if stream else lambda request: chat_answer()
         assert (await gateway.chat()).status == 200, "from here on its connection is a kept one"
