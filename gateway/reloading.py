@@ -92,7 +92,8 @@ class Reloading:
             config, rules = change.settings.config, change.settings.rules
             check_shares(config.processes, rules.limits)
             keys = keys_of(rules.access)
-            KeyRing.made(rules.access, keys)
+            before = KeyRing.made(self._current.rules.access, self._keys)
+            KeyRing.made(rules.access, keys).check_as_shut_as(before)
             named = configured_workers(
                 config.worker_urls, config.workers_file, self._workers.roster
             )

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 
-from radixgate.errors import Unauthorized
+from radixgate.errors import ConfigError, Unauthorized
 from radixgate.gateway.attempt.caller import ANYONE, Caller
 from radixgate.gateway.settings.access_config import AccessConfig
 from radixgate.gateway.settings.keys_file import KeyEntry, TenantLimits, limits_of, read_keys_file
@@ -60,6 +60,15 @@ class KeyRing:
     def open_to_all(self) -> bool:
         """Generations need no key."""
         return self._nobody is not None
+
+    def check_as_shut_as(self, before: "KeyRing") -> None:
+        """Raises ConfigError where no key would be needed that was: a file of settings is empty for
+        a moment while it is written, and must not open a gateway that runs."""
+        if (before.used and not self.used) or (self.open_to_all and not before.open_to_all):
+            raise ConfigError(
+                "no key would be needed any more where one is now;"
+                " start the gateway anew to open it"
+            )
 
     def caller(self, authorization: bytes | None) -> Caller:
         """Whose key this is; where none is needed, a wrong one is nobody's. About 1 us.
