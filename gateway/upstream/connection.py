@@ -59,8 +59,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._surplus = False  # more came than was asked for
         self._unparsed = b""  # the head of an answer of which the parser has seen nothing
         self.unsent: Callable[[], int] = int  # bytes of a large request that wait to go out
-        self._queued = 0  # pieces that wait to be received
-        self._late: LateBytes  # of its transport
+        self.queued = 0  # pieces that wait to be received
+        self.late: LateBytes  # of its transport
         # Called for each chunk of a stream: no frame of Python's.
         self.on_body = self._parts.append
         self._parser = httptools.HttpResponseParser(self)
@@ -102,13 +102,13 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
-        self._late = LateBytes(self._transport, self._pool.turn)
+        self.late = LateBytes(self._transport, self._pool.turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pool.turn.answers.work_off()
         self._transport = None
         self._pool.forget(self)
-        exc = exc or self._late.error
+        exc = exc or self.late.error
         # Without a length the end of the connection ends the body, once there was a whole head.
         if exc is None and self._headed and not self._framed:
             self._end()
@@ -122,18 +122,18 @@ class UpstreamConnection(asyncio.Protocol):
         if self._listener is None:
             self.abort()
         else:
-            self._queued += 1
+            self.queued += 1
             self._pool.turn.answers.take(self, data)
 
     def received(self, data: bytes) -> None:
-        self._queued -= 1
+        self.queued -= 1
         if self._listener is None:
             # Nobody asked: whatever it is, it cannot be the answer to the next request.
             self.abort()
             return
         self._pool.heard = True
         if self._unparsed:
-            data = self._late.behind(data, self._queued)
+            data = self.late.behind(data, self.queued)
             if self._take_chunks(data, None):
                 return
             self._catch_up()
@@ -143,7 +143,7 @@ class UpstreamConnection(asyncio.Protocol):
                 if known.whole is not None:
                     self._answer_at_once(known.status, known.headers, data[known.size :])
                     return
-                data = self._late.behind(data, self._queued)
+                data = self.late.behind(data, self.queued)
                 if self._take_chunks(data, known):
                     return
         self._parse(data)

@@ -32,6 +32,11 @@ class LateBytes:
         self._transport, self._turn = transport, turn
         self.error: OSError | None = None  # for which the connection was ended
 
+    def has_come(self) -> bool:
+        """Something that has not been read, or an end; of an open connection. Under TLS nobody
+        knows: what has come need not be for its protocol."""
+        return self._fd >= 0 and bool(self._has_come(0))
+
     def behind(self, data: bytes, queued: int = 0) -> bytes:
         """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has.
         `queued`: pieces of the connection that were read after it, and have their turn first."""
