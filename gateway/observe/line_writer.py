@@ -15,6 +15,8 @@ MAX_WAITING_BYTES = 16 * 1024 * 1024
 _CLOSE_WITHIN_S = 2.0
 _ALL_AT_ONCE = 256  # lines that are written together
 STDERR = "-"
+# A pipe that nobody reads is an error, as else the start would wait for its reader.
+_HOW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 
 _log = logging.getLogger(__name__)
 
@@ -146,7 +148,9 @@ class LineWriter:
         if self._path == STDERR:
             return 2
         # Nobody else's business: it tells who asked when, if not what.
-        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        file = os.open(self._path, _HOW, 0o600)
+        os.set_blocking(file, True)  # who writes may wait
+        return file
 
     def _close(self) -> None:
         if self._path != STDERR:

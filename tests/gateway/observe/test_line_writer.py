@@ -112,6 +112,23 @@ def test_a_file_that_cannot_be_had_is_a_setting_that_cannot_work(tmp_path: Path)
         LineWriter(str(tmp_path / "no" / "log"))
 
 
+def test_a_pipe_that_nobody_reads_is_said_and_one_that_is_read_gets_all(tmp_path: Path) -> None:
+    """To open one is to wait for its reader; a gateway that waits has not begun to listen."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="pipe: No such device or address"):
+        LineWriter(str(pipe))
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer = LineWriter(str(pipe))
+    os.set_blocking(reader, True)
+    for number in range(20_000):  # more than a pipe holds, which is not the disk's refusal
+        writer.put(Text(f"{number:08}"), 10)
+    with os.fdopen(reader, "rb") as lines:
+        assert [int(lines.readline()) for _ in range(20_000)] == list(range(20_000))
+        writer.close()
+        assert (lines.read(), writer.dropped) == (b"", 0)
+
+
 def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
     writer = LineWriter(str(tmp_path / "log"))
     writer.close()
