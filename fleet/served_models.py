@@ -21,6 +21,7 @@ class ServedModels:
         self.names: frozenset[str] = frozenset()  # asked for with each request
         self.models: frozenset[str] = frozenset()  # without aliases and adapters
         self.own: frozenset[str] = frozenset()  # those that workers of ours serve
+        self.all_ours = False  # there are workers, and none is foreign
         self._own: Counter[str] = Counter()
         self._identities: dict[str, WorkerIdentity] = {}
         self._listing = lru_cache(maxsize=_MOST_PAIRS)(self._find_listing)
@@ -77,6 +78,7 @@ class ServedModels:
     def _note(self) -> None:
         self.names, self.models = frozenset(self._spaces), frozenset(self._workers)
         self.own = frozenset(self._own)
+        self.all_ours = {identity.kind for identity in self._identities.values()} == {"grpc"}
         self._listing.cache_clear()
 
     def _find_listing(self, model: str, adapter: str) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from radixgate.errors import RequestError
 from radixgate.proto.generated import worker_pb2 as pb
@@ -13,7 +14,14 @@ from radixgate.proto.single_tokens import SingleTokens
 class Encoder(Protocol):
     """Turns what a client wrote into token ids; its owner decides about threads and caches."""
 
-    def encode_text(self, text: str) -> "array[int]": ...
+    @property
+    def highest_id(self) -> int:
+        """None that it gives is above."""
+        ...
+
+    def encode_text(self, text: str) -> "array[int]":
+        """As a client wrote it."""
+        ...
 
     def render_messages(
         self,
@@ -22,16 +30,12 @@ class Encoder(Protocol):
         tools: Sequence[object] | None,
         template_kwargs: Mapping[str, object] | None,
     ) -> str:
-        """The text that `encode_messages` encodes. Raises RequestError as it does."""
+        """Raises RequestError."""
         ...
 
-    def encode_messages(
-        self,
-        messages: Sequence[Mapping[str, object]],
-        *,
-        tools: Sequence[object] | None,
-        template_kwargs: Mapping[str, object] | None,
-    ) -> "array[int]": ...
+    def encode_rendered(self, text: str) -> "array[int]":
+        """What `render_messages` gave."""
+        ...
 
 
 class Prompt(Protocol):
@@ -42,12 +46,18 @@ class Prompt(Protocol):
         """Where the client wrote it: `messages`, `prompt`, `text` or `input_ids`."""
         ...
 
-    def token_ids(self, encoder: Encoder) -> "array[int]":
-        """The ids to prefill, array of type 'I'. Raises RequestError naming the field."""
+    @property
+    def written_as_ids(self) -> bool:
+        """Its ids are the client's own."""
         ...
 
     def text(self, encoder: Encoder) -> str:
-        """What `token_ids` encodes; empty where the client wrote ids. Raises as it does."""
+        """What there is to be encoded; empty where the client wrote ids. Raises RequestError
+        naming the field."""
+        ...
+
+    def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
+        """The ids to prefill, array of type 'I'. `text`: what `text` gave."""
         ...
 
     def routing_bytes(self) -> bytes:
@@ -55,8 +65,7 @@ class Prompt(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationRequest:
+class GenerationRequest(msgspec.Struct, frozen=True, gc=False):
     """What to generate. One `Submit` for each prompt; each has `sampling.n` choices."""
 
     prompts: Sequence[Prompt]
@@ -71,15 +80,14 @@ class GenerationRequest:
     session: str | None = None  # what sticky routing goes by
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerContext:
+class AnswerContext(msgspec.Struct, frozen=True, gc=False):
     """What an answer says about itself."""
 
     request_id: str
     model: str
     created: int  # seconds since the epoch
     token_bytes: Callable[[int], bytes]  # used only where logprobs were asked for
-    rids: Sequence[str] = field(default=())  # one for each prompt
+    rids: Sequence[str] = ()  # one for each prompt
     report_cached: bool = True  # OpenAI's usage says how many prompt tokens were cached
 
 
@@ -105,14 +113,20 @@ class Renderer(Protocol):
 
 
 def encode_prompt(
-    prompt: Prompt, encoder: Encoder, *, vocab_size: int, context_length: int
+    prompt: Prompt,
+    encoder: Encoder,
+    *,
+    vocab_size: int,
+    context_length: int,
+    text: str | None = None,
 ) -> "array[int]":
     """The prompt's ids, known to be ones the model can take. O(length of the prompt).
 
+    `text`: the prompt's, where it is at hand.
     A prompt that fills the context leaves no room for an answer and is refused. Raises
     RequestError naming the prompt's field.
     """
-    ids = prompt.token_ids(encoder)
+    ids = prompt.token_ids(encoder, prompt.text(encoder) if text is None else text)
     where = prompt.field
     if not ids:
         raise RequestError(f"{where} has no tokens: at least one is needed", param=where)
@@ -123,6 +137,8 @@ def encode_prompt(
             param=where,
             code="context_length_exceeded",
         )
+    if not prompt.written_as_ids and encoder.highest_id < vocab_size:
+        return ids
     highest = max(ids)
     if highest >= vocab_size:
         raise RequestError(

@@ -2,7 +2,8 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from radixgate.errors import RequestError
 from radixgate.proto import openai_answer, unsupported
@@ -16,8 +17,7 @@ COMPLETION_MAX_TOKENS = 16  # OpenAI's default for text completions; chat has no
 MAX_PROMPTS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ChatPrompt:
+class ChatPrompt(msgspec.Struct, frozen=True, gc=False):
     """Messages that the model's chat template renders."""
 
     messages: Sequence[Mapping[str, object]]
@@ -25,49 +25,57 @@ class ChatPrompt:
     template_kwargs: Mapping[str, object] | None = None
     field: str = "messages"
 
-    def token_ids(self, encoder: Encoder) -> "array[int]":
-        return encoder.encode_messages(
-            self.messages, tools=self.tools, template_kwargs=self.template_kwargs
-        )
+    @property
+    def written_as_ids(self) -> bool:
+        return False
 
     def text(self, encoder: Encoder) -> str:
         return encoder.render_messages(
             self.messages, tools=self.tools, template_kwargs=self.template_kwargs
         )
 
+    def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
+        return encoder.encode_rendered(text)
+
     def routing_bytes(self) -> bytes:
         return message_bytes(self.messages, self.tools)
 
 
-@dataclass(frozen=True, slots=True)
-class TextPrompt:
+class TextPrompt(msgspec.Struct, frozen=True, gc=False):
     """Plain text; special tokens in it are read as such."""
 
     written: str
     field: str = "prompt"
 
-    def token_ids(self, encoder: Encoder) -> "array[int]":
-        return encoder.encode_text(self.written)
+    @property
+    def written_as_ids(self) -> bool:
+        return False
 
     def text(self, encoder: Encoder) -> str:
         return self.written
+
+    def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
+        return encoder.encode_text(text)
 
     def routing_bytes(self) -> bytes:
         return self.written.encode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True, slots=True)
-class IdsPrompt:
+class IdsPrompt(msgspec.Struct, frozen=True, gc=False):
     """Token ids as they are."""
 
     ids: "array[int]"
     field: str = "prompt"
 
-    def token_ids(self, encoder: Encoder) -> "array[int]":
-        return self.ids
+    @property
+    def written_as_ids(self) -> bool:
+        return True
 
     def text(self, encoder: Encoder) -> str:
         return ""
+
+    def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
+        return self.ids
 
     def routing_bytes(self) -> bytes:
         return self.ids.tobytes()
@@ -79,8 +87,17 @@ def parse_chat(body: Mapping[str, object]) -> GenerationRequest:
     _refuse_unsupported(fields, unsupported.CHAT)
     if fields.flag("add_generation_prompt") is False:
         raise fields.refuse("add_generation_prompt", "false is not supported yet")
-    prompt = ChatPrompt(_messages(fields), _tools(fields), fields.mapping("chat_template_kwargs"))
-    return _request(fields, (prompt,), openai_answer.chat, max_tokens=None)
+    return _request(fields, (_chat_prompt(fields),), openai_answer.chat, max_tokens=None)
+
+
+def chat_prompt(body: Mapping[str, object]) -> ChatPrompt:
+    """That of a body of which all but the messages and tools is known to be good. Raises as
+    `parse_chat`."""
+    return _chat_prompt(Fields(body))
+
+
+def _chat_prompt(fields: Fields) -> ChatPrompt:
+    return ChatPrompt(_messages(fields), _tools(fields), fields.mapping("chat_template_kwargs"))
 
 
 def parse_completion(body: Mapping[str, object]) -> GenerationRequest:
@@ -159,16 +176,21 @@ def _messages(fields: Fields) -> list[dict[str, object]]:
     messages = fields.items("messages")
     if not messages:
         raise RequestError("messages must be an array with at least one message", param="messages")
-    read = []
-    for place, message in enumerate(messages):
-        where = f"messages[{place}]"
-        if not isinstance(message, dict):
-            raise RequestError(f"{where} must be an object, not {kind_of(message)}", param=where)
-        if not Fields(message, where).text("role"):
-            raise RequestError(f"{where}.role must be a string", param=f"{where}.role")
-        _check_content(message.get("content"), f"{where}.content")
-        read.append(message)
-    return read
+    return [_message(message, place) for place, message in enumerate(messages)]
+
+
+def _message(message: object, place: int) -> dict[str, object]:
+    if isinstance(message, dict):
+        role, content = message.get("role"), message.get("content")
+        if role and isinstance(role, str) and isinstance(content, str):
+            return message  # as a rule
+    where = f"messages[{place}]"
+    if not isinstance(message, dict):
+        raise RequestError(f"{where} must be an object, not {kind_of(message)}", param=where)
+    if not Fields(message, where).text("role"):
+        raise RequestError(f"{where}.role must be a string", param=f"{where}.role")
+    _check_content(message.get("content"), f"{where}.content")
+    return message
 
 
 def _check_content(content: object, where: str) -> None:

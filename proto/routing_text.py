@@ -1,6 +1,7 @@
 """What a conversation looks like to a router that knows no tokenizer: bytes that only grow."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
@@ -23,6 +24,10 @@ def message_bytes(
     a message carries (tool calls, images) follows its content as JSON. Of a part of over 4 KB that
     is no text a hash stands for its bytes. O(bytes).
     """
+    if not tools and all(map(_is_plain, messages)):
+        text = "".join([f"{one['role']}\x1f{one['content']}\x1e" for one in messages])
+        with suppress(UnicodeEncodeError):  # half of a surrogate pair
+            return text.encode()
     pieces: list[bytes] = []
     if tools:
         pieces += (msgspec.json.encode(tools, order="sorted"), MESSAGE_END)
@@ -33,6 +38,15 @@ def message_bytes(
             rest = msgspec.json.encode(more, order="sorted")
         pieces += message_pieces(str(message.get("role")), message.get("content"), rest)
     return b"".join(pieces)
+
+
+def _is_plain(message: Mapping[str, object]) -> bool:
+    """Two texts and nothing else, as most are."""
+    return (
+        len(message) == 2
+        and type(message.get("role")) is str
+        and type(message.get("content")) is str
+    )
 
 
 def message_pieces(role: str, content: object, rest: bytes) -> tuple[bytes, ...]:

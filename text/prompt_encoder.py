@@ -23,6 +23,7 @@ class PromptEncoder:
     def __init__(self, bundle: bytes, budget_chars: int = DEFAULT_BUDGET_CHARS) -> None:
         """From the bytes that a worker streams. Raises ModelError."""
         self.tokenizer = Tokenizer.from_bundle(bundle)
+        self.highest_id = self.tokenizer.vocab_size - 1
         self._template = ChatTemplate.from_bundle(bundle)
         cuts = cut_points(TokenizerBundle.unpack(bundle).tokenizer)
         self.cache = SegmentCache(self.tokenizer.encode_batch, cuts, budget_chars)
@@ -46,6 +47,14 @@ class PromptEncoder:
         """Raises RequestError naming `messages` or `chat_template_kwargs`."""
         return self._template.render(messages, tools=tools, template_kwargs=template_kwargs)
 
+    def encode_rendered(self, text: str) -> "array[int]":
+        """A template writes the start token itself."""
+        return self.cache.encode(text)
+
+    def unknown_chars(self, text: str) -> int:
+        """How much of it has to be tokenized; the rest is kept. O(len(text))."""
+        return self.cache.unknown_chars(text)
+
     def encode_messages(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -55,4 +64,4 @@ class PromptEncoder:
     ) -> "array[int]":
         """Raises as `render_messages`."""
         text = self.render_messages(messages, tools=tools, template_kwargs=template_kwargs)
-        return self.cache.encode(text)
+        return self.encode_rendered(text)

@@ -49,6 +49,12 @@ class SegmentCache:
             ids.extend(found[segment])
         return ids
 
+    def unknown_chars(self, text: str) -> int:
+        """How many characters `encode` would have tokenized now. O(len(text))."""
+        segments = self._cut(text)
+        with self._lock:
+            return sum([len(one) for one in segments if one not in self._kept])
+
     def check(self) -> None:
         assert self._kept_chars == sum(map(_cost, self._kept))
         assert self._kept_chars <= self._budget_chars

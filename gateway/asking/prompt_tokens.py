@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from radixgate.errors import WorkerFailed
 from radixgate.fleet.fleet import MirrorKey
@@ -14,9 +15,14 @@ from radixgate.proto.generation import Encoder, GenerationRequest, encode_prompt
 from radixgate.proto.prompt_length import check_length
 from radixgate.proto.token_chains import TokenChains
 
-# Token ids that come as such cost nothing to take over, and a short text less than the way to a
-# thread and back; both are encoded where they are.
-_AT_ONCE_CHARS = 256
+# Token ids that come as such cost nothing to take over, and so much text as the way to a thread and
+# back: 0.1 ms, and 0.3 where nothing else has been done for a while. Both are encoded where they
+# are, and so is a prompt that has no more of it beside what was encoded before.
+AT_ONCE_CHARS = 512
+# A longer prompt is rendered in the thread, too: of this one takes 0.1 ms, and to look its parts up
+# as long.
+RENDERED_AT_ONCE_BYTES = 32_768
+Read = tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]
 T = TypeVar("T")
 
 
@@ -40,9 +46,12 @@ class ModelEncoder(Encoder, Protocol):
     @property
     def tokenizer(self) -> ModelTokenizer: ...
 
+    def unknown_chars(self, text: str) -> int:
+        """How much of it has to be tokenized; the rest is kept. O(len(text))."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class ServedModel:
+
+class ServedModel(msgspec.Struct, frozen=True):
     """What is needed to talk to every worker of one model."""
 
     name: str  # what clients ask for
@@ -86,7 +95,7 @@ class PromptTokenizer:
 
     async def read(
         self, model: str, generation: GenerationRequest, keys: Sequence[MirrorKey]
-    ) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    ) -> Read:
         """Tokens of every prompt, and under each of `keys` the block ids of the first one.
 
         Raises RequestError (too long, unknown ids, a template that refuses), or WorkerFailed if
@@ -96,11 +105,15 @@ class PromptTokenizer:
         if served is None:
             raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
         sizes = [len(prompt.routing_bytes()) for prompt in generation.prompts]
-        if sum(sizes) <= _AT_ONCE_CHARS:
-            return _read(served, self._chains, generation, keys)
+        texts: Sequence[str | None] = [None] * len(sizes)
+        if sum(sizes) <= RENDERED_AT_ONCE_BYTES:
+            rendered = [prompt.text(served.encoder) for prompt in generation.prompts]
+            if sum(map(served.encoder.unknown_chars, rendered)) <= AT_ONCE_CHARS:
+                return _read(served, self._chains, generation, keys, rendered)
+            texts = rendered
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._thread, _read_long, served, sizes, self._chains, generation, keys
+            self._thread, _read_long, served, sizes, self._chains, generation, keys, texts
         )
 
 
@@ -110,10 +123,11 @@ def _read_long(
     chains: TokenChains,
     generation: GenerationRequest,
     keys: Sequence[MirrorKey],
-) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    texts: Sequence[str | None],
+) -> Read:
     for prompt, size in zip(generation.prompts, sizes, strict=True):
         check_length(prompt, size, served.encoder, served.context_length)
-    return _read(served, chains, generation, keys)
+    return _read(served, chains, generation, keys, texts)
 
 
 def _read(
@@ -121,15 +135,18 @@ def _read(
     chains: TokenChains,
     generation: GenerationRequest,
     keys: Sequence[MirrorKey],
-) -> tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]:
+    texts: Sequence[str | None],
+) -> Read:
+    """`texts`: the prompts', where they are at hand."""
     prompts = tuple(
         encode_prompt(
             prompt,
             served.encoder,
             vocab_size=served.vocab_size,
             context_length=served.context_length,
+            text=text,
         )
-        for prompt in generation.prompts
+        for prompt, text in zip(generation.prompts, texts, strict=True)
     )
     root = root_id(served.weights_id, generation.adapter, generation.salt)
     blocks = {key: chains.chain(root, prompts[0], key.block_size) for key in keys}

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -18,6 +17,7 @@ from radixgate.gateway.asking.known_chains import (
     conversation_by_ids,
     fingerprint_by_ids,
 )
+from radixgate.gateway.asking.known_settings import KnownSettings
 from radixgate.gateway.asking.large_bodies import (
     LARGE_BODY_BYTES,
     LargeBodies,
@@ -89,6 +89,7 @@ class Asking:
     ) -> None:
         """`unheard_of`: workers that may yet say what they serve."""
         self._fleet = fleet
+        self._served = fleet.served
         self._places = Places(fleet, unheard_of)
         self._unheard_of = unheard_of
         self._stored = stored
@@ -96,6 +97,7 @@ class Asking:
         self._bodies = KnownBodies()
         self._large = LargeBodies()
         self._chains = KnownChains()
+        self._settings = KnownSettings()
 
     def read(
         self, path: bytes, body: bytes, caller: Caller = ANYONE, *, caught_up: bool = False
@@ -110,6 +112,8 @@ class Asking:
         hole: Hole | None = None
         if len(body) >= LARGE_BODY_BYTES:
             return None
+        if self._served.all_ours and path in _PARSERS and caller.models is None:
+            return None  # that nobody else serves it need not be read out of it
         try:
             if len(body) < LEAST_BODY_BYTES:
                 request = read_foreign(path, body)
@@ -218,6 +222,8 @@ class Asking:
         values = await off(partial(read_large_object if large else decode_object, body))
         model, adapter = self._places.asked(values.get("model"), caller)
         parse = _PARSERS.get(path)
+        if parse is parse_chat and not large:
+            parse = self._settings.parse_chat
         if parse is None:
             if self._stored.catch_up is not None:
                 await self._stored.catch_up()
@@ -235,7 +241,8 @@ class Asking:
             )
         generation = await off(partial(parse, values))
         if caller.salted:
-            generation = replace(generation, salt=salt_of(caller, generation.salt))
+            salt = salt_of(caller, generation.salt)
+            generation = msgspec.structs.replace(generation, salt=salt)
         first = generation.prompts[0].routing_bytes()
         keys = self._fleet.mirrors_of(model)
         by_tokens = [key for key in keys if key.unit != BYTES]

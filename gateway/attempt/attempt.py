@@ -7,7 +7,6 @@ All calls happen on the event loop's thread; none of them blocks or awaits.
 """
 
 from array import array
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -20,8 +19,7 @@ from radixgate.proto.generation import GenerationRequest
 Headers = list[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptTokens:
+class PromptTokens(msgspec.Struct, frozen=True, gc=False):
     """The token ids of each prompt of a request, arrays of type 'I', in the client's order."""
 
     prompts: tuple["array[int]", ...]

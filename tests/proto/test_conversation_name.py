@@ -92,3 +92,21 @@ def test_a_long_part_that_is_no_text_is_told_by_its_bytes() -> None:
     one = parts_bytes([written("a" * 10_000)])
     assert (len(one), one) == (LONG_PART_BYTES, parts_bytes([written("a" * 10_000)]))
     assert one != parts_bytes([written("a" * 10_000 + "b")])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "hé"},
+        {"role": "user", "content": ""},
+        {"role": "user", "content": "half a pair \ud83d"},
+        {"role": "us\ud83der", "content": "hi"},
+        {"role": "user", "content": None},
+        {"role": "user", "name": "Eve"},
+    ],
+    ids=lambda message: str(message.values()),
+)
+def test_a_plain_message_is_written_as_any_other(message: dict[str, object]) -> None:
+    rest = b'{"name":"Eve"}' if "name" in message else b""
+    pieces = message_pieces(str(message["role"]), message.get("content"), rest)
+    assert message_bytes([SYSTEM, message]) == message_bytes([SYSTEM]) + b"".join(pieces)

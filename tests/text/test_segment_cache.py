@@ -72,3 +72,12 @@ def test_it_always_equals_the_tokenizer(texts: list[list[str]]) -> None:
         text = "".join(pieces)
         assert cache.encode(text).tolist() == [ord(c) for c in text]
         cache.check()
+
+
+def test_what_is_not_kept_would_have_to_be_tokenized() -> None:
+    tokenizer = Counting()
+    cache = SegmentCache(tokenizer, CUTS, 10_000)
+    assert cache.unknown_chars(TURN + NEXT) == 66
+    cache.encode(TURN)
+    assert cache.unknown_chars(TURN + NEXT) == 33
+    assert (tokenizer.asked, cache.hit_chars) == ([TURN], 0)

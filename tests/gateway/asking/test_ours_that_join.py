@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from books import identity
-from foreign_asking import foreign_fleet, new_asking
+from foreign_asking import NoPrompts, foreign_fleet, new_asking
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.asking import question as asking_module
 from radixgate.gateway.asking.foreign_request import ForeignRequest
@@ -69,3 +69,25 @@ async def test_where_nobody_of_ours_joins_it_is_read_for_foreign_ones_only(
     question = await new_asking().read_own(CHATS, body)
     assert question.generation is None
     assert question.ask.foreign
+
+
+async def test_where_all_are_ours_nothing_is_read_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[bytes] = []
+
+    def read_foreign(path: bytes, body: bytes) -> ForeignRequest:
+        read.append(path)
+        return ForeignRequest("toy", b"", None, 0, None)
+
+    monkeypatch.setattr(asking_module, "read_foreign", read_foreign)
+    fleet, body = foreign_fleet(), json.dumps({"model": "toy", "messages": HI}).encode()
+    asking = Asking(fleet, NoPrompts(), StoredResponses())
+    own = replace(identity("ours", model="toy"), kind="grpc")
+    fleet.admit(own)
+    assert asking.read(CHATS, body) is None
+    assert asking.read(CHATS, body) is None
+    assert read == [CHATS, CHATS]
+    fleet.remove("a")
+    assert asking.read(CHATS, body) is None
+    assert read == [CHATS, CHATS]

@@ -18,6 +18,7 @@ class Words:
     """An encoder to which each word is a token; remembers how much it was given."""
 
     start_ids: Sequence[int] = ()
+    highest_id = 1
 
     def __init__(self) -> None:
         self.encoded = 0
@@ -47,15 +48,11 @@ class Words:
         plain = for_template(messages)
         return f"{tools} " + " ".join(one["content"].split("</think>")[-1] for one in plain)
 
-    def encode_messages(
-        self,
-        messages: Sequence[Mapping[str, object]],
-        *,
-        tools: Sequence[object] | None,
-        template_kwargs: Mapping[str, object] | None,
-    ) -> "array[int]":
-        kwargs = template_kwargs
-        return self.encode_text(self.render_messages(messages, tools=tools, template_kwargs=kwargs))
+    def encode_rendered(self, text: str) -> "array[int]":
+        return self.encode_text(text)
+
+    def unknown_chars(self, text: str) -> int:
+        return len(text)
 
 
 def tokenizer(words: Words) -> PromptTokenizer:

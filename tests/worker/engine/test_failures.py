@@ -72,18 +72,20 @@ def test_an_abort_by_order_is_no_failure() -> None:
 
 
 def asked(request: GenerationRequest) -> Asked:
-    prompts = [prompt.token_ids(_NoEncoder()) for prompt in request.prompts]
+    prompts = [prompt.token_ids(_NoEncoder(), "") for prompt in request.prompts]
     return Asked(request, prompts, "r", "m", 0, lambda token: bytes([token]))
 
 
 class _NoEncoder:
+    highest_id = 0
+
     def encode_text(self, text: str) -> "array[int]":
         raise NotImplementedError
 
     def render_messages(self, *_: object, **__: object) -> str:
         raise NotImplementedError
 
-    def encode_messages(self, *_: object, **__: object) -> "array[int]":
+    def encode_rendered(self, text: str) -> "array[int]":
         raise NotImplementedError
 
 
