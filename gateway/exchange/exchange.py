@@ -1,7 +1,5 @@
 """One request on its way: read, asked of the fleet, tried at workers, and ended exactly once."""
 
-import asyncio
-
 from radixgate.errors import EncodedBody, RadixgateError
 from radixgate.fleet.fleet import Outcome
 from radixgate.gateway.asking.question import Question
@@ -10,6 +8,7 @@ from radixgate.gateway.attempt.aborted_answer import AbortedByOrder, aborted_ans
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.exchange.admission import OPEN
 from radixgate.gateway.exchange.attempts import Attempts
+from radixgate.gateway.exchange.first_step import begun
 from radixgate.gateway.exchange.to_workers import to_workers
 
 
@@ -46,7 +45,9 @@ class Exchange(Attempts):
                 raise _encoded(self._head.encoding)
             question = self._core.asking.read(self._head.path, self.body, caller)
             if question is None:
-                self._wait(asyncio.get_running_loop().create_task(self.read_own()))
+                rest = begun(self.read_own())
+                if rest is not None:
+                    self._wait(rest)
             else:
                 self._ask(question, salted_body(self.body, caller) if caller.salted else self.body)
         except RadixgateError as error:
