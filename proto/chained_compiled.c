@@ -151,6 +151,22 @@ static inline uint64_t hashed(uint64_t parent, const uint8_t *at, size_t size) {
     return hash_shortest(at, size);
 }
 
+static inline __attribute__((always_inline)) void hash_all(uint8_t *id, uint64_t parent,
+                                                           const uint8_t *block, size_t size,
+                                                           Py_ssize_t blocks, uint8_t *message) {
+    for (Py_ssize_t n = 0; n < blocks; n++, block += size, id += 8) {
+        const uint8_t *at = message;
+        if (n && size >= LONG)
+            at = block - 8; /* the end of the block before */
+        else {
+            memcpy(message, &parent, 8);
+            memcpy(message + 8, block, size);
+        }
+        parent = hashed(parent, at, 8 + size);
+        memcpy(id, &parent, 8);
+    }
+}
+
 static PyObject *chained(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
     if (count != 3) {
@@ -175,19 +191,12 @@ static PyObject *chained(PyObject *module, PyObject *const *args, Py_ssize_t cou
         Py_XDECREF(ids);
         return PyErr_NoMemory();
     }
-    char *id = PyBytes_AsString(ids);
-    const uint8_t *block = content.buf;
-    for (Py_ssize_t n = 0; n < blocks; n++, block += size, id += 8) {
-        const uint8_t *at = message;
-        if (n && size >= LONG)
-            at = block - 8; /* the end of the block before */
-        else {
-            memcpy(message, &parent, 8);
-            memcpy(message + 8, block, (size_t)size);
-        }
-        parent = hashed(parent, at, 8 + (size_t)size);
-        memcpy(id, &parent, 8);
-    }
+    uint8_t *id = (uint8_t *)PyBytes_AsString(ids);
+    /* The size of most blocks, 16 tokens, is written down: all that depends on it is then known. */
+    if (size == 64)
+        hash_all(id, parent, content.buf, 64, blocks, message);
+    else
+        hash_all(id, parent, content.buf, (size_t)size, blocks, message);
     PyMem_Free(message);
     PyBuffer_Release(&content);
     return ids;
