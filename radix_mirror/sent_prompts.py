@@ -63,8 +63,9 @@ class SentPrompts:
         if own is not None:
             ids = own.known(ids)
         held = self.claimed.hold(bit, ids, start)
-        if held and held[-1].prompt == ids:  # as another worker's claim has it
-            ids = held[-1].prompt
+        # Mostly the very one: two arrays that are equal are compared to their ends.
+        if held and (known := held[-1].prompt) is not ids and known == ids:
+            ids = known  # as another worker's claim has it
         covered = start // size * size + len(held) * size
         if len(ids) - covered < size:
             rest = ids[max(start, covered) :]

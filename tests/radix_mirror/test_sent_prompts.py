@@ -7,6 +7,7 @@ import pytest
 from clocks import FakeClock
 from radixgate.proto.kv_events import KvEvent, Pending, Removed, Settled, Stored, Tier
 from radixgate.radix_mirror.block_masks import BlockMasks
+from radixgate.radix_mirror.claimed_pieces import ClaimedPieces
 from radixgate.radix_mirror.claims import Claims
 from radixgate.radix_mirror.mirror import Placement, RadixMirror
 from radixgate.radix_mirror.pieces import Pieces
@@ -180,6 +181,18 @@ def test_a_prompt_that_is_stored_is_not_expected_though_its_time_has_not_come() 
     assert (bench.in_pieces(), bench.expected(), bench.depth()) == (0, 0, 11)
     bench.report(Removed(PROMPT[9:]))
     assert (bench.expected(), bench.depth()) == (0, 9)
+
+
+def test_where_a_block_comes_twice_in_a_prompt_each_of_its_pieces_is_claimed() -> None:
+    claimed = ClaimedPieces(2)
+    twice = [1, 2, 3, 4, 1, 5]
+    for prompt in (twice, [7, 8]):
+        held = claimed.hold(0b1, prompt, 0)
+        assert [(piece.start, piece.last) for piece in held] == [
+            (at, prompt[at + 1]) for at in range(0, len(prompt), 2)
+        ]
+        claimed.drop(0b1, held[:1])
+    assert (claimed.count(0b1), claimed.blocks, len(list(claimed.pieces()))) == (4, 4, 2)
 
 
 def test_a_report_may_name_the_last_block_of_a_prompt_twice() -> None:
