@@ -8,10 +8,10 @@ CLAIMED_BYTES = 90
 CLAIMED_IN_PIECE_BYTES = 13  # of a piece that is claimed whole, the prompt included
 APPROXIMATE_BYTES = 170
 # A block of the pieces of earlier walks.
-REMEMBERED_BYTES = 125
+REMEMBERED_BYTES = 127
 # Where a walk left the workers: each one's depth, and all else of that path.
 DEPTH_BYTES = 8
-PATH_BYTES = 400
+PATH_BYTES = 480
 # Of one prompt that is expected, besides its blocks: the claim, its deadline, its list of blocks.
 CLAIM_BYTES = 800
 

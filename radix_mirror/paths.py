@@ -1,6 +1,6 @@
 """Where earlier walks along the same pieces left the workers: a column of depths, kept right."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from radixgate.radix_mirror.budget import DEPTH_BYTES, PATH_BYTES
@@ -11,22 +11,30 @@ from radixgate.radix_mirror.walk import Depths
 # 1,285 paths of 256 workers.
 MOST_BYTES = 3 * 1024**2
 # If more workers than so many are to be looked at again, the whole path is walked.
-_FEW = 8
+FEW = 8
 
 
 @dataclass(slots=True)
 class Path:
     """What the last walk found that came to the end of these pieces."""
 
+    end: int  # so many blocks
     workers: int  # the mask of those that were asked for
     walk: int  # its number
     depths: Depths  # of those that fell; who came through has none yet
     through: int
     leaning: int
+    seen: int = -1  # the last walk that came to each of its pieces; -1: none yet
 
     @property
     def bytes(self) -> int:
         return PATH_BYTES + DEPTH_BYTES * len(self.depths)
+
+    def came_to(self, bit: int, depth: int) -> bool:
+        """Whether the worker is on it, and came so far."""
+        if self.through & bit:
+            return True
+        return self.workers & bit != 0 and self.depths[bit.bit_length() - 1] >= depth
 
 
 class Paths:
@@ -44,10 +52,20 @@ class Paths:
         self._paths: dict[int, Path] = {}
         self.bytes = 0  # of all of them
         self.walk_number = 0  # of the walk that is under way, or was last
+        self._lost = -1  # pieces may have left since that paths saw no later than this walk
 
     def begin(self) -> None:
         """Another walk."""
         self.walk_number += 1
+
+    def lose(self, seen: int) -> None:
+        """A piece is about to leave that no path has seen after this walk."""
+        self._lost = max(self._lost, seen)
+
+    def whole(self, last: int, workers: int) -> Path | None:
+        """The path of these workers to this block, if none of its pieces can have left. O(1)."""
+        path = self._paths.get(last)
+        return path if path and path.workers == workers and path.seen > self._lost else None
 
     def walk(self, pieces: Sequence[Piece], depths: Depths, tables: Tables, workers: int) -> Path:
         """The path along these pieces, with which a prompt begins; enters the depths.
@@ -65,17 +83,38 @@ class Paths:
             if piece.looked_at > path.walk:
                 changed |= piece.looked_since(path.walk) & alive
             alive &= piece.through
-        if changed.bit_count() > _FEW:
+        if changed.bit_count() > FEW:
             return self._walk_anew(pieces, depths, tables, workers)
         while changed:
             place = changed.bit_length() - 1
             changed ^= 1 << place
-            self._look_for(place, path, pieces, tables)
+            self.look_for(place, path, pieces, tables)
+        path.seen = self.walk_number
+        self.went(path, last, depths)
+        return path
+
+    def look_for(self, place: int, path: Path, pieces: Iterable[Piece], tables: Tables) -> None:
+        """One worker may have another depth than it had, which is in these pieces or behind them;
+        it leans on nothing before. O(pieces to which it comes)."""
+        bit = 1 << place
+        path.through &= ~bit
+        path.leaning &= ~bit
+        path.depths[place] = 0
+        for piece in pieces:
+            if piece.stale & bit:
+                piece.look(tables, bit, self.walk_number)
+            path.leaning |= piece.leaning & bit
+            if not piece.through & bit:
+                path.depths[place] = piece.depth_of(place)
+                return
+        path.through |= bit
+
+    def went(self, path: Path, last: int, depths: Depths) -> None:
+        """This walk took the path to this block; enters the depths."""
         path.walk = self.walk_number
         del self._paths[last]
         self._paths[last] = path  # the last to be forgotten
         depths[:] = path.depths
-        return path
 
     def check(self, known: Mapping[int, Piece], workers: int) -> None:
         """Assert that they are counted right, and agree with the pieces at whose end they are, of
@@ -111,28 +150,14 @@ class Paths:
             if not alive:
                 break
         # The depths are the caller's, who changes them: a path that is kept has a list of its own.
-        path = Path(workers, self.walk_number, depths, alive, leaning)
         last = pieces[-1]
+        end = last.start + len(last.ids)
+        path = Path(end, workers, self.walk_number, depths, alive, leaning)
         if last.was_last:
             path.depths = depths[:]
             self._keep(last.ids[-1], path)
         last.was_last = True
         return path
-
-    def _look_for(self, place: int, path: Path, pieces: Sequence[Piece], tables: Tables) -> None:
-        """One worker may have another depth than it had."""
-        bit = 1 << place
-        path.through &= ~bit
-        path.leaning &= ~bit
-        path.depths[place] = 0
-        for piece in pieces:
-            if piece.stale & bit:
-                piece.look(tables, bit, self.walk_number)
-            path.leaning |= piece.leaning & bit
-            if not piece.through & bit:
-                path.depths[place] = piece.depth_of(place)
-                return
-        path.through |= bit
 
     def _keep(self, last: int, path: Path) -> None:
         known = self._paths.pop(last, None)

@@ -4,7 +4,8 @@ from array import array
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 
-from radixgate.radix_mirror.paths import Paths
+from radixgate.radix_mirror.changes import Changes
+from radixgate.radix_mirror.paths import FEW, Path, Paths
 from radixgate.radix_mirror.piece import Piece, StoredBlocks
 from radixgate.radix_mirror.tables import Tables
 from radixgate.radix_mirror.walk import Depths, FallOffs, enter_all, fill
@@ -18,12 +19,17 @@ MOST_BLOCKS = 262_144
 _MOST_SIBLINGS = 64
 # A prompt of less than so many pieces is not worth to be remembered.
 _SHORT = 2
+# In one of less than so many, a look at each takes no longer than a hop over all of them.
+HOP_PIECES = 16
 
 
 @dataclass(slots=True, eq=False)
 class _Stretch:
     """The pieces that begin with one block."""
 
+    first: int  # that block
+    start: int  # its depth
+    seen: int  # no walk before this one has come through, as far as `Piece.walked` tells
     pieces: list[Piece] = field(default_factory=list)
 
 
@@ -34,14 +40,23 @@ class Pieces:
     for the worker concerned. Bounded in blocks; what no walk has come through goes first.
     """
 
-    def __init__(self, blocks: int = PIECE_BLOCKS, most_blocks: int = MOST_BLOCKS) -> None:
+    def __init__(
+        self,
+        blocks: int = PIECE_BLOCKS,
+        most_blocks: int = MOST_BLOCKS,
+        hop_pieces: int = HOP_PIECES,
+    ) -> None:
+        """`blocks` in each, so many in all; what is known of a prompt's first `hop_pieces` or more
+        is hopped over as one."""
         self.size = blocks
         self.shortest = _SHORT * blocks  # a shorter prompt is not walked in pieces
         self._most = most_blocks
+        self._hop_pieces = hop_pieces
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
         self._stretch_of: dict[int, _Stretch] = {}  # by any block
         self.paths = Paths()
+        self._changes = Changes()
 
     def __len__(self) -> int:
         """Blocks of all pieces."""
@@ -66,16 +81,13 @@ class Pieces:
             enter_all(depths, found.falls, found.left, len(ids))
             return found.leaning
         self.paths.begin()
-        leaning = 0
-        pieces: list[Piece] = []
-        for last in ids[size - 1 :: size]:
-            if (piece := known.get(last)) is None:
-                break
-            pieces.append(piece)
-        if pieces:
+        leaning, end = 0, 0
+        path = self._hop(depths, tables, alive, ids)
+        if path is None and (pieces := self._known_along(ids)):
             path = self.paths.walk(pieces, depths, tables, alive)
-            leaning, alive = path.leaning, path.through
-        for start in range(len(pieces) * size, len(ids) - size + 1, size):
+        if path is not None:
+            leaning, alive, end = path.leaning, path.through, path.end
+        for start in range(end, len(ids) - size + 1, size):
             if not alive:
                 return leaning
             part = ids[start : start + size]
@@ -93,6 +105,43 @@ class Pieces:
         found = tables.fall_offs(alive, ids[start:], start)
         enter_all(depths, found.falls, found.left, len(ids))
         return leaning | found.leaning
+
+    def _hop(self, depths: Depths, tables: Tables, alive: int, ids: Sequence[int]) -> Path | None:
+        """The path that was walked to where the known pieces end, if there is one, and few have
+        changed on it since; enters the depths. O(log pieces), O(blocks) of what has changed."""
+        size, known, paths = self.size, self._pieces, self.paths
+        low, high = 0, len(ids) // size
+        if high < self._hop_pieces:
+            return None
+        while low < high:
+            middle = (low + high + 1) // 2
+            if ids[middle * size - 1] in known:
+                low = middle
+            else:
+                high = middle - 1
+        end = low * size
+        path = paths.whole(ids[end - 1], alive) if end else None
+        if path is None:
+            return None
+        changed = self._changes.since(path.walk, ids, end)
+        if changed is None or len(changed) > FEW:
+            return None
+        for bit, depth in changed.items():
+            if path.came_to(bit, depth):
+                lasts = ids[(0 if path.leaning & bit else depth) + size - 1 : end : size]
+                paths.look_for(bit.bit_length() - 1, path, map(known.__getitem__, lasts), tables)
+        paths.went(path, ids[end - 1], depths)
+        return path
+
+    def _known_along(self, ids: Sequence[int]) -> Sequence[Piece]:
+        """The known pieces with which a prompt begins."""
+        known, size = self._pieces, self.size
+        pieces: list[Piece] = []
+        for last in ids[size - 1 :: size]:
+            if (piece := known.get(last)) is None:
+                break
+            pieces.append(piece)
+        return pieces
 
     def missing(
         self, bit: int, stored: StoredBlocks, ids: Sequence[int], start: int
@@ -123,8 +172,10 @@ class Pieces:
         stretch_of = self._stretch_of
         if not stretch_of or stretch_of.keys().isdisjoint(ids):
             return
+        walk, note = self.paths.walk_number, self._changes.note
         for stretch in set(map(stretch_of.get, ids)):
             if stretch is not None:
+                note(walk, bit, stretch.start, stretch.first)
                 for piece in stretch.pieces:
                     piece.stale |= bit
                     if piece.stored is not None:
@@ -135,14 +186,16 @@ class Pieces:
         stretches, size = self._stretches, self.size
         if not stretches:
             return
-        for at in range(start - start % size, len(ids), size):
-            stretch = stretches.get(ids[at])
-            if stretch is not None:
-                for piece in stretch.pieces:
-                    piece.stale |= bit
+        start -= start % size
+        if start < len(ids):
+            self._changes.note(self.paths.walk_number, bit, start, ids[start])
+        for stretch in filter(None, map(stretches.get, ids[start::size])):
+            for piece in stretch.pieces:
+                piece.stale |= bit
 
     def touch_all(self, bit: int) -> None:
         """Whatever the worker held, it may not any more. O(pieces)."""
+        self._changes.forget(self.paths.walk_number)
         for piece in self._pieces.values():
             piece.stale |= bit
 
@@ -174,12 +227,13 @@ class Pieces:
         first = ids[0]
         stretch = self._stretches.get(first)
         if stretch is not None and len(stretch.pieces) >= _MOST_SIBLINGS:
+            self.paths.lose(walk)
             self._forget(first)
         while self._stretches and len(self._stretch_of) + len(ids) > self._most:
             self._forget_oldest()
         stretch = self._stretches.get(first)
         if stretch is None:
-            stretch = self._stretches[first] = _Stretch()
+            stretch = self._stretches[first] = _Stretch(first, start, walk)
         stretch.pieces.append(piece)
         self._pieces[ids[-1]] = piece
         self._stretch_of.update(dict.fromkeys(ids, stretch))
@@ -189,6 +243,9 @@ class Pieces:
         """One that was walked since its last turn stays for another."""
         first = next(iter(self._stretches))
         stretch = self._stretches[first]
+        # A path that has not been seen since its last turn is seen again while there is time.
+        self.paths.lose(stretch.seen)
+        stretch.seen = self.paths.walk_number
         if any(piece.walked for piece in stretch.pieces):
             for piece in stretch.pieces:
                 piece.walked = False
