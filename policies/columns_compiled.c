@@ -21,16 +21,18 @@ static PyObject *value_at(PyObject *column, PyObject *among, Py_ssize_t n, int i
 static Py_ssize_t with_least(PyObject *column, PyObject *among, Py_ssize_t count, int is_everyone,
                              PyObject **least) {
     Py_ssize_t equals = 0;
+    int is_whole = 0; /* the least; of others the same one need not compare with itself */
     *least = NULL;
     for (Py_ssize_t n = 0; n < count; n++) {
         PyObject *value = value_at(column, among, n, is_everyone);
-        int is_same = value && value == *least; /* as mostly: few requests, no queue */
+        int is_same = is_whole && value == *least; /* as mostly: few requests, no queue */
         int is_less = !value ? -1 : !*least ? 1 : 0, is_equal = 1;
         if (!is_less && !is_same) is_less = PyObject_RichCompareBool(value, *least, Py_LT);
         if (!is_less && !is_same) is_equal = PyObject_RichCompareBool(value, *least, Py_EQ);
         if (is_less > 0) {
             Py_XDECREF(*least);
             *least = Py_NewRef(value);
+            is_whole = PyLong_Check(value);
             equals = 0;
         }
         Py_XDECREF(value);
@@ -38,6 +40,15 @@ static Py_ssize_t with_least(PyObject *column, PyObject *among, Py_ssize_t count
         equals += is_equal;
     }
     return equals;
+}
+
+/* As `==` has it, for which the same need not be equal. -1: it failed. */
+static int is_equal_to(PyObject *value, PyObject *least) {
+    if (PyLong_Check(value)) return PyObject_RichCompareBool(value, least, Py_EQ);
+    PyObject *said = PyObject_RichCompare(value, least, Py_EQ);
+    int is_equal = said ? PyObject_IsTrue(said) : -1;
+    Py_XDECREF(said);
+    return is_equal;
 }
 
 static PyObject *fewest(PyObject *module, PyObject *const *args, Py_ssize_t given) {
@@ -58,7 +69,7 @@ static PyObject *fewest(PyObject *module, PyObject *const *args, Py_ssize_t give
     for (Py_ssize_t n = 0; found && equals < count && n < count; n++) {
         PyObject *value = value_at(args[0], args[1], n, count == size);
         PyObject *index = value ? PySequence_GetItem(args[1], n) : NULL;
-        int is_equal = index ? PyObject_RichCompareBool(value, least, Py_EQ) : -1;
+        int is_equal = index ? is_equal_to(value, least) : -1;
         if (is_equal < 0 || (is_equal && PyList_Append(found, index))) Py_CLEAR(found);
         Py_XDECREF(index);
         Py_XDECREF(value);
@@ -67,34 +78,84 @@ static PyObject *fewest(PyObject *module, PyObject *const *args, Py_ssize_t give
     return found;
 }
 
-/* An int that is not below zero, MORE if it is as much or beyond; -1: it is none. */
+/* An int that is not below zero, MORE if it is as much or beyond; -1: it is none. No error is set. */
 static long long whole(PyObject *number) {
     int beyond = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &beyond);
-    if (beyond > 0) return MORE;
-    if (value < 0 && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "depths and blocks are not below zero");
-    return value < 0 ? -1 : value;
+    if (value == -1) PyErr_Clear();
+    return beyond > 0 ? MORE : value < 0 ? -1 : value;
+}
+
+/* The least (Py_LT) or most (Py_GT) of a tuple of some, as min and max find it; NULL: it failed. */
+static PyObject *first_of(PyObject *numbers, int so) {
+    PyObject *found = numbers ? PyTuple_GetItem(numbers, 0) : NULL;
+    for (Py_ssize_t at = 1; found && at < PyTuple_Size(numbers); at++) {
+        PyObject *number = PyTuple_GetItem(numbers, at);
+        int is_so = PyObject_RichCompareBool(number, found, so);
+        found = is_so < 0 ? NULL : is_so ? number : found;
+    }
+    return found;
+}
+
+/* Raises what in_tokens_in_python would; -1 if it has. */
+static int check(PyObject *depths, PyObject *block, PyObject *most) {
+    PyObject *zero = PyLong_FromLong(0), *end = PyLong_FromSsize_t(PY_SSIZE_T_MAX);
+    PyObject *low = PyTuple_Size(depths) ? first_of(depths, Py_LT) : zero, *all = NULL;
+    PyObject *lows = low ? PyTuple_Pack(3, block, most, low) : NULL, *highs = NULL;
+    PyObject *least = first_of(lows, Py_LT), *greatest = NULL;
+    int is_wrong = least && zero ? PyObject_RichCompareBool(least, zero, Py_LT) : -1;
+    if (is_wrong > 0) PyErr_SetString(PyExc_ValueError, "depths and blocks are not below zero");
+    if (!is_wrong) {
+        all = PyNumber_Multiply(block, most);
+        highs = all ? PyTuple_Pack(3, block, most, all) : NULL;
+        greatest = first_of(highs, Py_GT);
+        is_wrong = greatest && end ? PyObject_RichCompareBool(greatest, end, Py_GE) : -1;
+        if (is_wrong > 0) PyErr_SetString(PyExc_OverflowError, "no prompt has so many tokens");
+    }
+    Py_XDECREF(highs);
+    Py_XDECREF(all);
+    Py_XDECREF(lows);
+    Py_XDECREF(end);
+    Py_XDECREF(zero);
+    return is_wrong ? -1 : 0;
+}
+
+/* What is not of ints alone, or is to be refused: line by line as in Python. */
+static PyObject *of_any(PyObject *depths, PyObject *block, PyObject *most) {
+    if (check(depths, block, most)) return NULL;
+    PyObject *tokens = PyList_New(PyTuple_Size(depths));
+    for (Py_ssize_t at = 0; tokens && at < PyTuple_Size(depths); at++) {
+        PyObject *depth = PyTuple_GetItem(depths, at), *worth = NULL;
+        int is_less = PyObject_RichCompareBool(depth, most, Py_LT);
+        if (is_less >= 0) worth = PyNumber_Multiply(is_less ? depth : most, block);
+        if (!worth || PyList_SetItem(tokens, at, worth)) Py_CLEAR(tokens);
+    }
+    return tokens;
 }
 
 static PyObject *in_tokens(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
     if (given != 3) return PyErr_Format(PyExc_TypeError, "in_tokens(depths, block_tokens, most)");
-    long long block = whole(args[1]), most = block < 0 ? -1 : whole(args[2]), all;
-    if (most < 0) return NULL;
-    if (__builtin_mul_overflow(block, most, &all) || all == MORE || block == MORE || most == MORE)
-        return PyErr_Format(PyExc_OverflowError, "no prompt has so many tokens");
+    long long block = whole(args[1]), most = whole(args[2]), all = 0;
+    int is_plain = block >= 0 && most >= 0 && block != MORE && most != MORE &&
+                   !__builtin_mul_overflow(block, most, &all) && all != MORE;
     PyObject *depths = PySequence_Tuple(args[0]), *before = NULL, *worth = NULL;
     PyObject *tokens = depths ? PyList_New(PyTuple_Size(depths)) : NULL;
-    for (Py_ssize_t at = 0; tokens && at < PyTuple_Size(depths); at++) {
+    for (Py_ssize_t at = 0; is_plain && tokens && at < PyTuple_Size(depths); at++) {
         PyObject *depth = PyTuple_GetItem(depths, at);
         if (depth != before) { /* many end where the one before them does */
             long long held = whole(depth), counted = held < most ? held : most;
-            worth = held < 0 ? NULL : PyLong_FromLongLong(counted * block);
+            is_plain = held >= 0;
+            if (!is_plain) break;
+            worth = PyLong_FromLongLong(counted * block);
         } else
             Py_INCREF(worth);
         before = depth;
         if (!worth || PyList_SetItem(tokens, at, worth)) Py_CLEAR(tokens);
+    }
+    if (!is_plain && tokens) {
+        Py_DECREF(tokens);
+        tokens = of_any(depths, args[1], args[2]);
     }
     Py_XDECREF(depths);
     return tokens;

@@ -64,6 +64,33 @@ def test_what_is_no_column_is_refused(
         fewest(*args)
 
 
+NAN = float("nan")
+ODD = st.sampled_from([None, NAN, float("nan"), 0.0, -0.0, 1.5, 2.0, float("-inf"), 2, 2**70, "a"])
+
+
+def outcome(function: Callable[..., object], *args: object) -> object:
+    """What it returns, or the type of what it raises."""
+    try:
+        return repr(function(*args))
+    except Exception as error:
+        return type(error)
+
+
+@given(st.lists(st.tuples(ODD, st.booleans()), min_size=1))
+def test_what_is_no_number_and_what_is_none_are_the_same_in_both(
+    rows: list[tuple[object, bool]],
+) -> None:
+    column = [value for value, _ in rows]
+    among = [index for index, (_, taken) in enumerate(rows) if taken]
+    assert len({outcome(function, column, among) for function in BOTH}) == 1
+
+
+@pytest.mark.parametrize("fewest", BOTH)
+def test_who_has_nothing_that_can_be_compared_is_refused(fewest: Callable[..., object]) -> None:
+    with pytest.raises(TypeError):
+        fewest([None, None], [0, 1])
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1))
 def test_as_by_definition(rows: list[tuple[int, bool]]) -> None:
     column = [count for count, _ in rows]

@@ -47,6 +47,32 @@ def test_what_is_no_depth_is_worth_nothing(
         of(*args)
 
 
+ODD = st.sampled_from(
+    [None, float("nan"), 0.0, 1.5, float("inf"), -1, -1.5, 2**62, 2**70, True, "a", 3, 64]
+)
+
+
+def outcome(of: Callable[..., object], *args: object) -> object:
+    """What it returns, or the type of what it raises."""
+    try:
+        return repr(of(*args))
+    except Exception as error:
+        return type(error)
+
+
+@given(depths=st.lists(ODD), block=ODD, most=ODD)
+def test_what_is_not_of_whole_numbers_is_the_same_in_both(
+    depths: list[object], block: object, most: object
+) -> None:
+    args = depths, block, most
+    assert outcome(in_tokens, *args) == outcome(in_tokens_in_python, *args)
+
+
+@pytest.mark.parametrize("of", [in_tokens, in_tokens_in_python])
+def test_half_a_block_is_worth_half_as_much(of: Callable[..., object]) -> None:
+    assert of([0.5, 3, 2.5], 64, 2) == [32.0, 128, 128]
+
+
 @pytest.mark.parametrize("of", [in_tokens, in_tokens_in_python])
 def test_however_deep_only_so_much_counts(of: InTokens) -> None:
     assert list(of([2**70, 1], 16, 3)) == [48, 16]
