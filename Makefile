@@ -14,7 +14,7 @@ INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
 COMPILED := proto/chained_compiled.c policies/cheapest_compiled.c policies/columns_compiled.c \
     radix_mirror/walk_compiled.c gateway/heads/chunks_compiled.c \
-    gateway/loop/row_compiled.c
+    gateway/workers/stream_ends_compiled.c gateway/loop/row_compiled.c
 
 .PHONY: help install install-dev up demo test test-slow experiments-check mutants lint docs proto clean
 .DELETE_ON_ERROR:

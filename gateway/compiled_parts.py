@@ -3,6 +3,7 @@
 import logging
 
 from radixgate.gateway.heads import chunks
+from radixgate.gateway.workers import stream_ends
 from radixgate.log import fields
 from radixgate.policies import cheapest, fewest
 from radixgate.proto import chained
@@ -16,6 +17,7 @@ _PARTS = {
     "columns": fewest.COMPILED,
     "mirror_walk": walk.COMPILED,
     "chunks": chunks.COMPILED,
+    "stream_ends": stream_ends.COMPILED,
 }
 
 

@@ -15,6 +15,7 @@ SOURCES = (
     "policies/columns_compiled.c",
     "radix_mirror/walk_compiled.c",
     "gateway/heads/chunks_compiled.c",
+    "gateway/workers/stream_ends_compiled.c",
     "gateway/loop/row_compiled.c",
 )
 

@@ -13,6 +13,7 @@ from msgspec import structs
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.workers.answer_json import UNKNOWN, Event, counts_of, read_event
 from radixgate.gateway.workers.let_go_choices import LetGoChoices
+from radixgate.gateway.workers.stream_ends import data_lines, plain_finish
 from radixgate.proto import sse
 
 # Kept of a stream before what is older than its last events is let go: some seventy events. It is
@@ -27,7 +28,6 @@ KEPT_EVENTS = 4
 MAX_READ_BYTES = 16 * 1024 * 1024
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
-_DONE_BEHIND = b"\n\n" + sse.DONE
 
 
 class AnswerReader(Protocol):
@@ -133,18 +133,8 @@ class StreamedAnswer:
     def _ends_plainly(self) -> bool:
         """With a finish, the end marker, and no word of its cost: as most do, in a third of the
         time that reading the last events takes."""
-        stream = b"".join(self._parts)
-        if not stream.endswith(_DONE_BEHIND):
-            return False
-        older, *last = stream.rsplit(b"\n\n", KEPT_EVENTS + 1)
-        end = stream[len(older) :] if len(last) > KEPT_EVENTS else stream
-        # What else its last events may say; `"response` begins the types of some, too.
-        if b'"error"' in end or b'"usage"' in end or b'"meta_info"' in end:
-            return False
-        if b'"response' in end or b"\r" in end:
-            return False
-        finish = last[-3] if len(last) > 2 else older
-        read = read_event(finish[6:]) if finish.startswith(b"data: ") else None
+        finish = plain_finish(b"".join(self._parts))
+        read = None if finish is None else read_event(finish)
         if read is None or not read.finishes:
             return False
         self._told = UNKNOWN
@@ -218,5 +208,4 @@ def _count_events(stream: bytes) -> int:
         stream = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not stream.endswith(b"\n\n"):
         stream = stream[: stream.rfind(b"\n\n") + 2]
-    # Six characters are leapt over, where of two each place is looked at: a fourth of the time.
-    return stream.count(b"\ndata:") + stream.startswith(b"data:")
+    return data_lines(stream)
