@@ -43,8 +43,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def __init__(self, pool: Pool) -> None:
         self.idle_until = NEVER
-        self.used = False  # it has carried an exchange before this one
-        self._pool = pool
+        self.used, self._pool = False, pool  # used: it has carried an exchange before this one
         self._transport: asyncio.Transport | None = None
         self._listener: Listener | None = None
         self._answered = self._paused = False
@@ -61,8 +60,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.unsent: Callable[[], int] = int  # bytes of a large request that wait to go out
         self.queued = 0  # pieces that wait to be received
         self.late: LateBytes  # of its transport
-        # Called for each chunk of a stream: no frame of Python's.
-        self.on_body = self._parts.append
+        self.on_body = self._parts.append  # for each chunk of a stream: no frame of Python's
         self._parser = httptools.HttpResponseParser(self)
 
     def send(self, head: bytes, body: bytes, listener: Listener) -> None:
@@ -100,12 +98,14 @@ class UpstreamConnection(asyncio.Protocol):
     # ------------------------------------------------------------ from the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclasses of asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
+        self._pool.turn.writes.join(self._transport)
         self.late = LateBytes(self._transport, self._pool.turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pool.turn.answers.work_off()
+        if self._transport is not None:
+            self._pool.turn.writes.leave(self._transport)
         self._transport = None
         self._pool.forget(self)
         exc = exc or self.late.error
