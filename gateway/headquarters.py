@@ -42,7 +42,8 @@ class Headquarters:
             first.keys,
             path.prompts,
             path.stored,
-            path.held.abort,
+            path.held,
+            gateway_id=path.names.gateway_id,
             started_at=time.time(),
         )
         self._max_payload_size = config.max_payload_size

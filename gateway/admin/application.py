@@ -23,6 +23,7 @@ from radixgate.gateway.admin.loads import LoadRoutes
 from radixgate.gateway.admin.mirror import MirrorRoutes
 from radixgate.gateway.admin.models import ModelRoutes
 from radixgate.gateway.admin.responses import ResponseRoutes
+from radixgate.gateway.admin.rids import read_rids
 from radixgate.gateway.admin.tokens import TokenRoutes
 from radixgate.gateway.admin.workers import WorkerRoutes
 from radixgate.gateway.asking.foreign_request import HOT_PATHS
@@ -31,6 +32,7 @@ from radixgate.gateway.asking.question import Asking
 from radixgate.gateway.asking.stored_responses import StoredResponses
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.entry.key_ring import KeyRing
+from radixgate.gateway.exchange.held_requests import HeldRequests
 from radixgate.gateway.heads.own_headers import OwnHeaders
 from radixgate.gateway.observe.metrics import GatewayMetrics
 from radixgate.gateway.workers.reached import Reached, merged
@@ -70,7 +72,8 @@ class Admin:
     keys: KeyRing
     prompts: PromptTokenizer
     stored: StoredResponses
-    abort_held: Callable[[AbortOrder], int]  # what no worker has; how many requests that were
+    held: HeldRequests  # what no worker has
+    gateway_id: str = ""  # by which one knows itself among its workers
     draining: bool = False
     started_at: float = 0.0  # seconds since the epoch
     body_within_s: float = 60.0  # for the largest body over a slow line; orders are short
@@ -178,7 +181,12 @@ class Admin:
         }
         first = dict(next(iter(answers.values()), {}))
         first.pop("instance_id", None)  # of a worker; who asks for it is answered by this gateway
-        own = {"version": __version__, "policy": self.policy, "workers": len(ready)}
+        own = {
+            "id": self.gateway_id,
+            "version": __version__,
+            "policy": self.policy,
+            "workers": len(ready),
+        }
         return json_answer({**first, "gateway": own, "workers": answers})
 
     # ------------------------------------------------------------ orders to workers
@@ -210,8 +218,9 @@ class Admin:
         self, order: AbortOrder, reached: Reached
     ) -> tuple[Mapping[str, OrderResult], bool]:
         """All results, and whether that is a success."""
-        held = self.abort_held(order) + reached.held
         present = [one for one in self.workers.members() if one.state in _MAY_RUN]
+        await read_rids(order, self.held, present)
+        held = self.held.abort(order) + reached.held
         owners = [one for one in present if one.handle.runs(order)]
         found = bool(owners or held or reached.results)
         asked = owners if order.rid is not None and found else present

@@ -18,6 +18,7 @@ import uvloop
 from radixgate import log
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.siblings import Siblings
+from radixgate.gateway.admin.rids import read_rids
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.gateway.data_path import DataPath, Rules
@@ -138,7 +139,7 @@ class ChildProcess:
                 families = families_of(self._path.metrics.collect())
                 self._channel.send(MetricFamilies(message.number, families))
             case ExpectAbort():
-                self._expect_abort(message)
+                self._start(self._expect_abort(message))
             case AbortOver():
                 self._marks.over(message.order, message.taken)
             case AskAbort():
@@ -183,8 +184,9 @@ class ChildProcess:
         self._workers.rule = HealthRule.of(config)
         self._door.renew()
 
-    def _expect_abort(self, asked: ExpectAbort) -> None:
+    async def _expect_abort(self, asked: ExpectAbort) -> None:
         order = AbortOrder(asked.rid, prefix=asked.prefix)
+        await read_rids(order, self._path.held, self._workers.roster.members())
         held = self._path.held.abort(order)
         self._marks.expect(asked.order, order)
         self._channel.send(Aborted(asked.number, held, []))

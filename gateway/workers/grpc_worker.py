@@ -168,6 +168,9 @@ class GrpcWorker:
         count = self._client.abort(order)
         return OrderResult(True, f"{count} aborted", {"aborted": count})
 
+    async def read_rids(self) -> None:
+        """They are known."""
+
     def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         return lambda taken: None  # a worker of ours ends by nobody's order what is not that one's
 

@@ -52,6 +52,9 @@ class LateGrpcWorker:
     async def abort_request(self, order: AbortOrder) -> OrderResult:
         return await self._worker.abort_request(order) if self._worker else self._not_asked()
 
+    async def read_rids(self) -> None:
+        """They are known."""
+
     def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         return self._worker.expect_abort(order) if self._worker else lambda taken: None
 

@@ -9,9 +9,10 @@ import msgspec
 from radixgate.errors import RadixgateError, WorkerFailed
 from radixgate.fleet.fleet import MirrorKey, WorkerIdentity
 from radixgate.gateway.asking.prompt_place import BYTES
-from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.attempt.abort_order import AbortOrder, in_turns
 from radixgate.gateway.upstream.fetch import Fetched, fetch
 from radixgate.gateway.upstream.pool import UpstreamPool
+from radixgate.gateway.workers.leads_back import leads_back
 from radixgate.gateway.workers.listed_models import read_models
 from radixgate.gateway.workers.reached import aborted_of
 from radixgate.gateway.workers.worker_address import WorkerAddress
@@ -35,9 +36,11 @@ class ForeignWorker:
         client: HttpWorkerClient,
         pool: UpstreamPool,
         check_timeout: Callable[[], float],
+        gateway_id: str = "",
     ) -> None:
         """`pool`: for questions and orders, apart from the connections that generations use.
-        `check_timeout`: seconds for each, as it is by then."""
+        `check_timeout`: seconds for each, as it is by then. `gateway_id`: this gateway's."""
+        self._gateway_id = gateway_id
         self._address = address
         self._client = client
         self._pool = pool
@@ -111,6 +114,9 @@ class ForeignWorker:
             result.ok or not self.runs(order), f"{ended} aborted", {"aborted": ended}
         )
 
+    async def read_rids(self) -> None:
+        await in_turns([one.read_rid for one in self._client.running])
+
     def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         return self._client.expected.expect(order)
 
@@ -151,6 +157,8 @@ class ForeignWorker:
 
     async def _discover(self) -> WorkerIdentity:
         info = await self._server_info()
+        if leads_back(info, self._gateway_id):
+            raise self._failure("it is this gateway, or asks it")
         listed = read_models(await self._json(_MODELS))
         model = await self._model_name(info) if listed is None else listed.model
         told = WorkerIdentity(

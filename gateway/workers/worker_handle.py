@@ -57,6 +57,11 @@ class WorkerHandle(WorkerProbe, Protocol):
         """Of this worker's requests, those that it means."""
         ...
 
+    async def read_rids(self) -> None:
+        """Of what runs there, before an order that names one: in turns of the loop, so that the
+        order itself holds up nobody."""
+        ...
+
     def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         """Somebody may tell the worker to end these: how they end is not its fault, nor of those
         that begin until what is returned is called, with whether the worker took the order."""

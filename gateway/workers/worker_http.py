@@ -113,12 +113,17 @@ class HttpAttempt:
         return self.orders > 0
 
     def is_meant_by(self, order: AbortOrder) -> bool:
-        """The body is read once, for the first order."""
         if order.everything:
             return True
-        if self._rid is _UNREAD:
-            self._rid = rid_of(self._request.body)
+        self.read_rid()
         return order.names_any(self._rid)
+
+    def read_rid(self) -> int:
+        """For the first order, once; how many bytes that took."""
+        if self._rid is not _UNREAD:
+            return 0
+        self._rid = rid_of(self._request.body)
+        return len(self._request.body)
 
     @property
     def unsent(self) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.attempt.abort_order import AbortOrder, rid_of
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from radixgate.gateway.attempt.abort_order import AbortOrder
     ],
 )
 def test_a_body_that_waits_is_meant_by_its_rid(body: bytes, meant: bool) -> None:
-    assert AbortOrder("mine").names_request(body) is meant
+    assert AbortOrder("mine").names_any(rid_of(body)) is meant

@@ -9,7 +9,7 @@ import pytest
 
 from radixgate.fleet.fleet import MirrorKey
 from radixgate.gateway.asking.question import Blocks, Question
-from radixgate.gateway.attempt.abort_order import AbortOrder
+from radixgate.gateway.attempt.abort_order import AbortOrder, rid_of
 from radixgate.gateway.attempt.attempt import PromptTokens
 from radixgate.gateway.attempt.caller import Caller
 from radixgate.gateway.observe.metrics import FinalOutcome
@@ -171,7 +171,7 @@ async def test_what_cannot_be_answered_in_its_own_form_is_an_error() -> None:
     ],
 )
 def test_whom_an_order_means(order: AbortOrder, body: Mapping[str, object], meant: bool) -> None:
-    assert order.names_request(json.dumps(body).encode()) is meant
+    assert order.names_any(rid_of(json.dumps(body).encode())) is meant
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ class Handle:
     async def abort_request(self, order: AbortOrder) -> OrderResult:
         raise NotImplementedError
 
+    async def read_rids(self) -> None:
+        raise NotImplementedError
+
     def expect_abort(self, order: AbortOrder) -> Callable[[bool], None]:
         raise NotImplementedError
 
