@@ -14,7 +14,8 @@ INSTALLED_DEV := $(VENV)/installed-dev
 LOCK := pyproject.toml constraints.txt
 COMPILED := proto/chained_compiled.c policies/cheapest_compiled.c policies/columns_compiled.c \
     radix_mirror/walk_compiled.c gateway/heads/chunks_compiled.c \
-    gateway/workers/stream_ends_compiled.c gateway/loop/row_compiled.c
+    gateway/workers/stream_ends_compiled.c gateway/loop/row_compiled.c \
+    gateway/attempt/flow_compiled.c
 
 .PHONY: help install install-dev up demo test test-slow experiments-check mutants lint docs proto clean
 .DELETE_ON_ERROR:
@@ -75,7 +76,8 @@ proto: $(INSTALLED_DEV)
 clean:
 	rm -rf $(VENV) build dist out mutants src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis .import_linter_cache
-	rm -f proto/*.so policies/*.so radix_mirror/*.so gateway/heads/*.so gateway/loop/*.so
+	rm -f proto/*.so policies/*.so radix_mirror/*.so gateway/heads/*.so gateway/loop/*.so \
+	    gateway/attempt/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -2,6 +2,7 @@
 
 import logging
 
+from radixgate.gateway.attempt import flow
 from radixgate.gateway.heads import chunks
 from radixgate.gateway.workers import stream_ends
 from radixgate.log import fields
@@ -17,6 +18,7 @@ _PARTS = {
     "columns": fewest.COMPILED,
     "mirror_walk": walk.COMPILED,
     "chunks": chunks.COMPILED,
+    "flows": flow.COMPILED,
     "stream_ends": stream_ends.COMPILED,
 }
 

@@ -17,6 +17,7 @@ SOURCES = (
     "gateway/heads/chunks_compiled.c",
     "gateway/workers/stream_ends_compiled.c",
     "gateway/loop/row_compiled.c",
+    "gateway/attempt/flow_compiled.c",
 )
 
 

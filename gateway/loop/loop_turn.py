@@ -10,7 +10,7 @@ worth it.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from radixgate.gateway.loop.row_writes import RowWrites, give_up
@@ -82,18 +82,21 @@ class LoopTurn:
         if not self._called:
             self.call()
 
-    def put_row(self, row: Sequence[tuple[asyncio.Transport, bytes]]) -> None:
-        """`put` each, whatever becomes of the others; short ones take a third of the time."""
-        waiting = self._waiting
-        for transport, data in row:
-            if self.at_once or transport in waiting or len(data) >= AT_ONCE_BYTES:
+    def put_row(self, row: dict[asyncio.Transport, bytes]) -> None:
+        """`put` each, whatever becomes of the others. It is given away: if nothing waits yet, it is
+        what waits from here on."""
+        if self.at_once or not self._waiting.keys().isdisjoint(row):
+            for transport, data in row.items():
                 try:
                     self.put(transport, data)
                 except Exception:
                     give_up(transport)
-            else:
-                waiting[transport] = data
-        if waiting and not self._called:
+            return
+        if self._waiting:
+            self._waiting.update(row)
+        else:
+            self._waiting = row
+        if row and not self._called:
             self.call()
 
     def send(self, transport: asyncio.Transport) -> None:

@@ -112,78 +112,108 @@ static int submit(Ring *ring, unsigned count, int *took) {
     return 0;
 }
 
-/* All of them before any goes out, so that a TypeError means that none has. */
-static int check(PyObject *fds, PyObject *pieces, Py_ssize_t count) {
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *fd = PyList_GetItem(fds, i);
-        if (!PyLong_Check(fd) || !PyBytes_Check(PyList_GetItem(pieces, i))) {
-            PyErr_Format(PyExc_TypeError, "number %zd is no socket's number with its bytes", i);
-            return -1;
-        }
-        long socket = PyLong_AsLong(fd);
-        if ((socket == -1 && PyErr_Occurred()) || socket != (int)socket) {
-            PyErr_Format(PyExc_TypeError, "number %zd is no socket's number", i);
-            return -1;
-        }
-    }
-    return 0;
+/* One that goes out in the row. What it points to is kept by the dict it is from. */
+typedef struct {
+    PyObject *transport, *piece;
+    int fd;
+} Entry;
+
+static PyObject *str_is_closing, *str_buffered;
+
+/* 1: its socket, of the number `fd`, may be given the piece past its transport. */
+static int fits(PyObject *fds, PyObject *transport, PyObject *piece, int *fd) {
+    PyObject *number = PyDict_GetItemWithError(fds, transport);
+    if (!number) return PyErr_Occurred() ? -1 : 0;
+    if (!PyBytes_Check(piece)) return 0;
+    long told = PyLong_AsLong(number);
+    if (told == -1 && PyErr_Occurred()) return -1;
+    if (told != (int)told) return 0;
+    *fd = (int)told;
+    PyObject *closing = PyObject_CallMethodObjArgs(transport, str_is_closing, NULL);
+    if (!closing) return -1;
+    int closes = PyObject_IsTrue(closing);
+    Py_DECREF(closing);
+    if (closes) return closes < 0 ? -1 : 0;
+    PyObject *buffered = PyObject_CallMethodObjArgs(transport, str_buffered, NULL);
+    if (!buffered) return -1;
+    int waits = PyObject_IsTrue(buffered);
+    Py_DECREF(buffered);
+    return waits < 0 ? -1 : !waits;
 }
 
-/* Of a socket and a piece that `check` has seen. */
-static Py_ssize_t prepare(Ring *ring, unsigned number, PyObject *fd, PyObject *piece) {
-    Py_ssize_t size = PyBytes_Size(piece);
-    unsigned tail = *ring->sq_tail + number, at = tail & ring->sq_mask;
+static void prepare(Ring *ring, unsigned number, const Entry *from) {
+    unsigned at = (*ring->sq_tail + number) & ring->sq_mask;
     struct io_uring_sqe *entry = &ring->sqes[at];
     memset(entry, 0, sizeof *entry);
     entry->opcode = IORING_OP_SEND;
-    entry->fd = (int)PyLong_AsLong(fd);
-    entry->addr = (unsigned long)PyBytes_AsString(piece);
-    entry->len = (unsigned)size;
+    entry->fd = from->fd;
+    entry->addr = (unsigned long)PyBytes_AsString(from->piece);
+    entry->len = (unsigned)PyBytes_Size(from->piece);
     entry->msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     entry->user_data = number;
     ring->sq_array[at] = at;
-    return size;
 }
 
-static int note(PyObject *unsent, Py_ssize_t index, int took) {
-    PyObject *pair = Py_BuildValue("(ni)", index, took);
-    if (!pair) return -1;
-    int failed = PyList_Append(unsent, pair);
-    Py_DECREF(pair);
+static int leave(PyObject *left, PyObject *transport, PyObject *piece) {
+    PyObject *pair = PyTuple_Pack(2, transport, piece);
+    int failed = pair ? PyList_Append(left, pair) : -1;
+    Py_XDECREF(pair);
     return failed;
 }
 
-static PyObject *ring_send(PyObject *self, PyObject *args) {
-    Ring *ring = (Ring *)self;
-    PyObject *fds, *pieces;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &fds, &PyList_Type, &pieces)) return NULL;
-    Py_ssize_t count = PyList_Size(fds);
-    if (PyList_Size(pieces) != count) {
-        PyErr_SetString(PyExc_ValueError, "a piece for each socket");
-        return NULL;
-    }
-    if (check(fds, pieces, count)) return NULL;
-    PyObject *unsent = PyList_New(0);
-    if (!unsent) return NULL;
+/* What did not go out of it: all, after an error. */
+static int leave_unsent(PyObject *left, const Entry *of, int took) {
+    Py_ssize_t size = PyBytes_Size(of->piece), sent = took < 0 ? 0 : took;
+    if (sent == size) return 0;
+    PyObject *rest = PyBytes_FromStringAndSize(PyBytes_AsString(of->piece) + sent, size - sent);
+    int failed = rest ? leave(left, of->transport, rest) : -1;
+    Py_XDECREF(rest);
+    return failed;
+}
+
+/* Up to ENTRIES of them. */
+static int send_row(Ring *ring, const Entry *row, unsigned count, PyObject *left) {
     int took[ENTRIES];
-    Py_ssize_t sizes[ENTRIES];
-    for (Py_ssize_t from = 0; from < count; from += ENTRIES) {
-        unsigned row = count - from < ENTRIES ? (unsigned)(count - from) : ENTRIES;
-        for (unsigned i = 0; i < row; i++)
-            sizes[i] = prepare(ring, i, PyList_GetItem(fds, from + i),
-                               PyList_GetItem(pieces, from + i));
-        __atomic_store_n(ring->sq_tail, *ring->sq_tail + row, __ATOMIC_RELEASE);
-        if (submit(ring, row, took)) {
-            PyErr_SetFromErrno(PyExc_OSError);
-            goto failed;
-        }
-        for (unsigned i = 0; i < row; i++)
-            if (took[i] != sizes[i] && note(unsent, from + i, took[i])) goto failed;
+    for (unsigned i = 0; i < count; i++) prepare(ring, i, &row[i]);
+    __atomic_store_n(ring->sq_tail, *ring->sq_tail + count, __ATOMIC_RELEASE);
+    if (submit(ring, count, took)) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
     }
-    return unsent;
-failed:
-    Py_DECREF(unsent);
-    return NULL;
+    for (unsigned i = 0; i < count; i++)
+        if (leave_unsent(left, &row[i], took[i])) return -1;
+    return 0;
+}
+
+static PyObject *ring_send(PyObject *self, PyObject *args) {
+    PyObject *waiting, *fds, *transport, *piece;
+    Py_ssize_t least, at = 0, count = 0;
+    if (!PyArg_ParseTuple(args, "O!O!n", &PyDict_Type, &waiting, &PyDict_Type, &fds, &least))
+        return NULL;
+    PyObject *left = PyList_New(0);
+    Entry *row = PyMem_Malloc(((size_t)PyDict_Size(waiting) + 1) * sizeof *row);
+    int failed = !left || !row;
+    while (!failed && PyDict_Next(waiting, &at, &transport, &piece)) {
+        Entry *entry = &row[count];
+        int in_row = fits(fds, transport, piece, &entry->fd);
+        entry->transport = transport;
+        entry->piece = piece;
+        count += in_row > 0;
+        failed = in_row < 0 || (!in_row && leave(left, transport, piece));
+    }
+    if (count < least) {
+        for (Py_ssize_t i = 0; !failed && i < count; i++)
+            failed = leave(left, row[i].transport, row[i].piece);
+        count = 0;
+    }
+    for (Py_ssize_t from = 0; !failed && from < count; from += ENTRIES) {
+        Py_ssize_t rest = count - from;
+        failed = send_row((Ring *)self, row + from, rest < ENTRIES ? (unsigned)rest : ENTRIES, left);
+    }
+    if (failed && !PyErr_Occurred()) PyErr_NoMemory();
+    PyMem_Free(row);
+    if (failed) Py_CLEAR(left);
+    return left;
 }
 
 static PyMethodDef methods[] = {
@@ -214,7 +244,9 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_row_compiled(void) {
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = module ? PyType_FromSpec(&spec) : NULL;
-    if (!type || PyModule_AddObjectRef(module, "Ring", type)) Py_CLEAR(module);
+    str_is_closing = PyUnicode_InternFromString("is_closing");
+    str_buffered = PyUnicode_InternFromString("get_write_buffer_size");
+    if (!type || !str_is_closing || !str_buffered || PyModule_AddObjectRef(module, "Ring", type)) Py_CLEAR(module);
     Py_XDECREF(type);
     return module;
 }

@@ -8,8 +8,8 @@ kernel gives no queue (an older one, or one told not to), each is written by its
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol, cast
 
 _log = logging.getLogger(__name__)
 # Of fewer the queue itself costs as much as it saves.
@@ -19,7 +19,13 @@ WORTH_A_ROW = 8
 class Ring(Protocol):
     """The kernel's queue: see `row_compiled.Ring`."""
 
-    def send(self, fds: list[int], pieces: list[bytes], /) -> list[tuple[int, int]]: ...
+    def send(
+        self,
+        waiting: dict[asyncio.Transport, bytes],
+        fds: dict[asyncio.Transport, int],
+        least: int,
+        /,
+    ) -> list[tuple[asyncio.Transport, bytes]]: ...
 
 
 try:
@@ -49,8 +55,19 @@ def _try_out(ring: Ring) -> None:
     one, other = socket.socketpair()
     with one, other:
         other.setblocking(False)
-        if ring.send([one.fileno()], [b"."]) or other.recv(1) != b".":
+        transport = cast(asyncio.Transport, _Trial())
+        if ring.send({transport: b"."}, {transport: one.fileno()}, 1) or other.recv(1) != b".":
             raise OSError("it opens, and sends nothing")
+
+
+class _Trial:
+    """What `Ring.send` asks a transport."""
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
 
 class RowWrites:
@@ -59,7 +76,7 @@ class RowWrites:
     def __init__(self, ring: Ring | None = None) -> None:
         """None: each is written by its transport."""
         self._ring = ring
-        self._kept: list[bytes] = []  # the kernel may still read these
+        self._kept: dict[asyncio.Transport, bytes] = {}  # the kernel may still read these
         self._fds: dict[asyncio.Transport, int] = {}  # of those that are open
 
     def join(self, transport: asyncio.Transport) -> None:
@@ -73,44 +90,20 @@ class RowWrites:
         """Whether it has joined or not. Its socket's number may soon be another's."""
         self._fds.pop(transport, None)
 
-    def write(self, waiting: Mapping[asyncio.Transport, bytes]) -> None:
+    def write(self, waiting: dict[asyncio.Transport, bytes]) -> None:
         """Write each, behind what its transport has, whatever becomes of the others."""
-        if self._ring is None or len(waiting) < WORTH_A_ROW:
-            for transport, data in waiting.items():
-                _write(transport, data)
-            return
-        transports: list[asyncio.Transport] = []
-        fds: list[int] = []
-        pieces: list[bytes] = []
-        fd_of = self._fds.get
-        for transport, data in waiting.items():
-            fd = fd_of(transport)
-            if fd is None or transport.is_closing() or transport.get_write_buffer_size():
-                _write(transport, data)
-                continue
-            transports.append(transport)
-            fds.append(fd)
-            pieces.append(data)
-        if len(fds) < WORTH_A_ROW:
-            for transport, data in zip(transports, pieces, strict=True):
-                _write(transport, data)
-            return
-        try:
-            unsent = self._ring.send(fds, pieces)
-        except TypeError:
-            # One is no bytes, and none has gone out: so it costs no connection but its own.
-            for transport, data in zip(transports, pieces, strict=True):
-                _write(transport, data)
-            return
-        except Exception:
-            _log.exception("a row of writes failed; from now on each is made alone")
-            self._ring, self._kept = None, pieces
-            for transport in transports:
-                transport.abort()  # nobody knows how much of it went out
-            return
-        for number, sent in unsent:
-            # A socket that is full, or broken, is its transport's to deal with.
-            _write(transports[number], pieces[number][max(sent, 0) :])
+        left: Iterable[tuple[asyncio.Transport, bytes]] = waiting.items()
+        if self._ring is not None and len(waiting) >= WORTH_A_ROW:
+            try:
+                left = self._ring.send(waiting, self._fds, WORTH_A_ROW)
+            except Exception:
+                _log.exception("a row of writes failed; from now on each is made alone")
+                self._ring, self._kept = None, waiting
+                for transport in waiting:
+                    transport.abort()  # nobody knows how much of it went out
+                return
+        for transport, data in left:
+            _write(transport, data)
 
 
 def _write(transport: asyncio.Transport, data: bytes) -> None:

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from radixgate.clock import Clock
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.answer_progress import STREAM_CREDIT
-from radixgate.gateway.attempt.lane import Flow, Flows
+from radixgate.gateway.attempt.flow import Columns, Flow, Flows
 from radixgate.gateway.upstream.grpc_messages import BrokenStream
 from radixgate.gateway.upstream.reconnect_pause import ReconnectPause
 from radixgate.log import fields
@@ -61,8 +61,6 @@ class AttachLine(Protocol):
         ...
 
 
-# Handles, token ids and texts of a batch's single tokens.
-Columns = tuple[Sequence[int], Sequence[int], Sequence[str]]
 # Makes a line that hands on what comes, which may raise BrokenStream.
 Dial = Callable[[Callable[[bytes], None]], AttachLine]
 
@@ -230,7 +228,7 @@ class AttachStream:
                 self._fail(refused.handle, receiver)
         # Outputs of a handle that was aborted here may still be on their way.
         receivers = self._receivers
-        rest, owing = self._flows.take(*columns)
+        rest, owing = self._flows.take(columns)
         for handle in owing:
             receiver = receivers.get(handle)
             if receiver is None:

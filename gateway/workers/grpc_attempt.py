@@ -7,7 +7,8 @@ from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRef
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
 from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream
-from radixgate.gateway.attempt.lane import NOTED_TOKENS, ChunkLane, Flow
+from radixgate.gateway.attempt.flow import NOTED_TOKENS, Flow
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb

@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from clocks import FakeClock
-from radixgate.gateway.attempt.lane import NOTED_TOKENS, ChunkLane, Flow, Flows
+from radixgate.gateway.attempt.flow import NOTED_TOKENS, Flow, Flows
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.loop.loop_turn import LoopTurn
 from radixgate.gateway.observe.metrics import Buckets
 
@@ -47,7 +48,8 @@ class Fleet:
             self.flows.begin(handle, self.by_handle[handle])
 
     def step(self, *tokens: tuple[int, int, str]) -> tuple[list[tuple[int, int, str]], list[int]]:
-        result = self.flows.take(*zip(*tokens, strict=True))
+        handles, ids, texts = zip(*tokens, strict=True)
+        result = self.flows.take((list(handles), list(ids), list(texts)))
         self.turn.end()
         return result
 

@@ -1,7 +1,7 @@
 """Events of a stream that flows go the short way, and nobody can tell by what they get."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from attached_worker import AttachedWorker
 from clocks import FakeClock
 from items import item
 from radixgate.gateway.attempt.answer_progress import STREAM_CREDIT
-from radixgate.gateway.attempt.lane import NOTED_TOKENS, ChunkLane
+from radixgate.gateway.attempt.flow import NOTED_TOKENS
+from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.loop.loop_turn import LoopTurn
 from radixgate.gateway.settings.observe_config import ObserveConfig
 from radixgate.gateway.settings.rules import GatewayRules
@@ -61,8 +62,8 @@ async def test_an_answer_and_its_times_are_those_of_the_long_way(
         sent.append(event)
         short_way(lane, event)
 
-    def put_row(turn: LoopTurn, row: Sequence[tuple[asyncio.Transport, bytes]]) -> None:
-        sent.extend(chunk for _, chunk in row)
+    def put_row(turn: LoopTurn, row: dict[asyncio.Transport, bytes]) -> None:
+        sent.extend(row.values())
         in_a_row(turn, row)
 
     monkeypatch.setattr(ChunkLane, "send", send)

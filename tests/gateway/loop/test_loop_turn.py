@@ -56,22 +56,34 @@ async def test_writes_of_a_turn_are_made_at_its_end_and_one_a_connection() -> No
 async def test_a_row_is_put_as_each_of_it_would_be() -> None:
     log: list[tuple[str, bytes]] = []
     one, two, turn = Wire("one", log), Wire("two", log), LoopTurn()
-    turn.put(two.transport, b"x")
-    long = b"l" * AT_ONCE_BYTES
-    turn.put_row([(one.transport, b"a"), (two.transport, b"y"), (one.transport, b"b")])
+    turn.put_row({two.transport: b"x"})
+    turn.put_row({one.transport: b"a"})
+    turn.put(two.transport, b"y")
+    turn.put_row({one.transport: b"b", two.transport: b"z"})
     assert log == []
-    turn.put_row([(one.transport, long)])
+    long = b"l" * AT_ONCE_BYTES
+    turn.put_row({one.transport: long})
     assert log == [("one", b"ab" + long)]
     await asyncio.sleep(0)
-    assert log[1:] == [("two", b"xy")]
+    assert log[1:] == [("two", b"xyz")]
+
+
+async def test_a_row_in_which_there_is_nothing_does_not_wait() -> None:
+    log: list[tuple[str, bytes]] = []
+    turn = LoopTurn()
+    turn.put_row({})
+    turn.put_row({Wire("one", log).transport: b"a"})
+    await asyncio.sleep(0)
+    assert log == [("one", b"a")]
 
 
 async def test_who_cannot_be_written_to_takes_nothing_from_the_rest_of_its_row() -> None:
     log: list[tuple[str, bytes]] = []
     broken, other, turn = Wire("broken", log, broken=True), Wire("other", log), LoopTurn()
     turn.at_once = 2
-    turn.put_row([(broken.transport, b"a"), (other.transport, b"b"), (other.transport, b"c")])
+    turn.put_row({broken.transport: b"a", other.transport: b"b"})
     assert (broken.aborted, log) == (True, [("other", b"b")])
+    turn.put_row({other.transport: b"c"})
     await asyncio.sleep(0)
     assert log == [("other", b"b"), ("other", b"c")]
 

@@ -22,8 +22,8 @@ LARGE = bytes(range(256)) * 16_384  # more than a socket holds
 class Wire:
     """A transport of socket `fd` that notes what it is given to write."""
 
-    def __init__(self, fd: int, *, tls: bool = False) -> None:
-        self.fd, self._tls = fd, tls
+    def __init__(self, fd: int) -> None:
+        self.fd, self.tls = fd, False
         self.written: list[bytes] = []
         self.buffered = 0
         self.closed = self.aborted = False
@@ -36,7 +36,7 @@ class Wire:
         return self.fd
 
     def get_extra_info(self, name: str) -> object:
-        return {"socket": self, "sslcontext": self if self._tls else None}[name]
+        return {"socket": self, "sslcontext": self if self.tls else None}[name]
 
     def write(self, data: bytes) -> None:
         self.written.append(data)
@@ -52,20 +52,26 @@ class Wire:
 
 
 class ScriptedRing:
-    """Takes all but what it is told to leave."""
+    """Takes all, or nothing."""
 
-    def __init__(self, *unsent: tuple[int, int], broken: Exception | None = None) -> None:
-        self.rows: list[list[tuple[int, bytes]]] = []
-        self._unsent, self._broken = list(unsent), broken
+    def __init__(self, *, takes: bool = True, broken: Exception | None = None) -> None:
+        self.rows: list[dict[asyncio.Transport, bytes]] = []
+        self._takes, self._broken = takes, broken
 
-    def send(self, fds: list[int], pieces: list[bytes], /) -> list[tuple[int, int]]:
-        self.rows.append(list(zip(fds, pieces, strict=True)))
+    def send(
+        self,
+        waiting: dict[asyncio.Transport, bytes],
+        fds: dict[asyncio.Transport, int],
+        least: int,
+        /,
+    ) -> list[tuple[asyncio.Transport, bytes]]:
+        self.rows.append(waiting)
         if self._broken is not None:
             raise self._broken
-        return self._unsent
+        return [] if self._takes else list(waiting.items())
 
 
-def joined(ring: Ring, *wires: Wire) -> RowWrites:
+def joined(ring: Ring | None, wires: list[Wire]) -> RowWrites:
     writes = RowWrites(ring)
     for wire in wires:
         writes.join(wire.transport)
@@ -73,52 +79,25 @@ def joined(ring: Ring, *wires: Wire) -> RowWrites:
 
 
 def row(wires: list[Wire]) -> dict[asyncio.Transport, bytes]:
-    return {wire.transport: b"for %d" % wire.fd for wire in wires}
+    return {wire.transport: b"for %d" % number for number, wire in enumerate(wires)}
 
 
 def test_a_row_is_one_call_and_a_few_are_each_their_transports() -> None:
     ring, wires = ScriptedRing(), [Wire(fd) for fd in range(WORTH_A_ROW)]
-    writes = joined(ring, *wires)
+    writes = joined(ring, wires)
     writes.write(row(wires))
-    assert ring.rows == [[(fd, b"for %d" % fd) for fd in range(WORTH_A_ROW)]]
+    assert ring.rows == [row(wires)]
     assert [wire.written for wire in wires] == [[]] * WORTH_A_ROW
     writes.write(row(wires[1:]))
     assert len(ring.rows) == 1
-    assert [wire.written for wire in wires[:2]] == [[], [b"for 1"]]
+    assert [wire.written for wire in wires[:2]] == [[], [b"for 0"]]
 
 
-def test_those_that_cannot_be_in_a_row_do_not_make_one() -> None:
-    ring, few = ScriptedRing(), [Wire(fd) for fd in range(WORTH_A_ROW - 1)]
-    strangers = [Wire(100 + fd) for fd in range(WORTH_A_ROW)]
-    writes = joined(ring, *few)
-    writes.write(row(strangers))
-    writes.write(row([*strangers, *few]))
-    assert ring.rows == []
-    assert [wire.written for wire in few] == [[b"for %d" % wire.fd] for wire in few]
-    assert [wire.written for wire in strangers] == [[b"for %d" % wire.fd] * 2 for wire in strangers]
-
-
-def test_who_is_closing_gets_nothing_and_who_may_not_be_passed_is_written_to_by_its_transport() -> (
-    None
-):
-    wires = [Wire(fd, tls=fd == 3) for fd in range(WORTH_A_ROW + 5)]
-    closing, buffered, _, left, stranger = wires[1:6]
-    ring = ScriptedRing()
-    writes = joined(ring, *(wire for wire in wires if wire is not stranger))
-    closing.closed, buffered.buffered = True, 7
-    writes.leave(left.transport)
-    writes.write(row(wires))
-    assert [fd for fd, _ in ring.rows[0]] == [0, *range(6, WORTH_A_ROW + 5)]
-    written = {wire.fd: wire.written for wire in wires if wire.written}
-    assert written == {fd: [b"for %d" % fd] for fd in (2, 3, 4, 5)}
-
-
-def test_what_a_socket_does_not_take_is_its_transports() -> None:
-    wires = [Wire(fd) for fd in range(WORTH_A_ROW)]
-    ring = ScriptedRing((0, 4), (2, -errno.EAGAIN), (5, -errno.EPIPE))
-    joined(ring, *wires).write(row(wires))
-    written = {wire.fd: wire.written for wire in wires if wire.written}
-    assert written == {0: [b"0"], 2: [b"for 2"], 5: [b"for 5"]}
+def test_what_the_queue_leaves_is_its_transports_unless_that_closes() -> None:
+    ring, wires = ScriptedRing(takes=False), [Wire(fd) for fd in range(WORTH_A_ROW)]
+    wires[1].closed = True
+    joined(ring, wires).write(row(wires))
+    assert [wire.written for wire in wires[:3]] == [[b"for 0"], [], [b"for 2"]]
 
 
 @pytest.mark.parametrize("broken", [OSError(errno.EFAULT, "broken"), MemoryError()])
@@ -126,14 +105,14 @@ def test_when_nobody_knows_what_went_out_these_end_and_later_rows_are_written_on
     broken: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     ring, wires = ScriptedRing(broken=broken), [Wire(fd) for fd in range(WORTH_A_ROW)]
-    writes = joined(ring, *wires)
+    writes = joined(ring, wires)
     writes.write(row(wires))
     assert all(wire.aborted and not wire.written for wire in wires)
     later = [Wire(100 + fd) for fd in range(WORTH_A_ROW)]
     for wire in later:
         writes.join(wire.transport)
     writes.write(row(later))
-    assert [wire.written for wire in later] == [[b"for %d" % wire.fd] for wire in later]
+    assert [wire.written[0] for wire in later] == list(row(later).values())
     assert "a row of writes failed" in caplog.text
 
 
@@ -148,57 +127,87 @@ def pairs(count: int) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
         yield made
 
 
-@needs_a_ring
-@pytest.mark.parametrize("count", [0, 1, 256, 300])
-def test_the_kernels_queue_takes_rows_of_any_length(count: int) -> None:
-    ring = open_ring()
-    assert ring is not None
+@contextmanager
+def wired(count: int) -> Iterator[tuple[list[Wire], list[socket.socket]]]:
+    """Wires of real sockets, and the other ends."""
     with pairs(count) as made:
-        for turn in range(2):
-            pieces = [b"%d of %d" % (turn, number) for number in range(count)]
-            assert ring.send([one.fileno() for one, _ in made], pieces) == []
-            assert [other.recv(100) for _, other in made] == pieces
+        for _, other in made:
+            other.setblocking(False)
+        yield [Wire(one.fileno()) for one, _ in made], [other for _, other in made]
+
+
+def heard(other: socket.socket) -> bytes:
+    try:
+        return other.recv(100)
+    except BlockingIOError:
+        return b""
 
 
 @needs_a_ring
-def test_the_kernels_queue_says_what_did_not_go_out() -> None:
-    ring = open_ring()
-    assert ring is not None
-    with pairs(4) as made:
-        made[2][1].close()
-        fds = [one.fileno() for one, _ in made]
-        ((number, sent), gone) = ring.send(fds, [b"a", LARGE, b"b", b"c"])
-        assert (number, gone) == (1, (2, -errno.EPIPE))
-        assert 0 < sent < len(LARGE)
-        assert ring.send(fds[1:2], [b"more"]) == [(0, -errno.EAGAIN)]
-        assert [made[number][1].recv(10) for number in (0, 3)] == [b"a", b"c"]
-    with pytest.raises(ValueError, match="a piece for each socket"):
-        ring.send([1], [])
-    assert ring.send([-1], [b"a"]) == [(0, -errno.EBADF)]
+@pytest.mark.parametrize("count", [WORTH_A_ROW, 256, 300])
+def test_the_kernels_queue_takes_rows_of_any_length(count: int) -> None:
+    with wired(count) as (wires, others):
+        writes = joined(open_ring(), wires)
+        for _ in range(2):
+            writes.write(row(wires))
+            assert [heard(other) for other in others] == list(row(wires).values())
+        assert not any(wire.written for wire in wires)
 
 
 @needs_a_ring
-@pytest.mark.parametrize("last", [(0, "no bytes"), ("no number", b"a"), (1 << 40, b"a")])
-def test_of_a_row_with_one_that_is_no_piece_none_goes_out(last: tuple[object, object]) -> None:
+@pytest.mark.parametrize("fit", [WORTH_A_ROW, WORTH_A_ROW - 1])
+def test_those_that_cannot_be_in_a_row_do_not_make_one(fit: int) -> None:
+    with wired(WORTH_A_ROW + 5) as (wires, others):
+        writes = joined(open_ring(), wires[:fit])
+        writes.write(row(wires))
+        in_row = fit if fit == WORTH_A_ROW else 0
+        assert [heard(other) for other in others[:in_row]] == list(row(wires).values())[:in_row]
+        assert [wire.written for wire in wires[in_row:]] == [
+            [piece] for piece in list(row(wires).values())[in_row:]
+        ]
+
+
+@needs_a_ring
+def test_who_may_not_be_passed_is_written_to_by_its_transport() -> None:
+    with wired(WORTH_A_ROW + 6) as (wires, others):
+        closing, buffered, left, stranger = wires[:4]
+        wires[4].tls = True
+        writes = joined(open_ring(), [wire for wire in wires if wire is not stranger])
+        closing.closed, buffered.buffered = True, 7
+        writes.leave(left.transport)
+        waiting: dict[asyncio.Transport, bytes] = row(wires)
+        no_bytes = waiting[wires[5].transport] = cast(bytes, bytearray(b"no bytes"))
+        writes.write(waiting)
+        written = {number: wire.written for number, wire in enumerate(wires) if wire.written}
+        by_itself = {number: [b"for %d" % number] for number in range(1, 5)}
+        assert written == by_itself | {5: [no_bytes]}
+        assert [heard(other) for other in others[6:]] == list(row(wires).values())[6:]
+
+
+@needs_a_ring
+def test_what_a_socket_does_not_take_is_its_transports() -> None:
+    with wired(WORTH_A_ROW) as (wires, others):
+        writes = joined(open_ring(), wires)
+        others[2].close()
+        wires[3].fd = -1
+        writes.join(wires[3].transport)
+        writes.write(row(wires) | {wires[1].transport: LARGE})
+        ((rest,), *full) = (wire.written for wire in wires[1:])
+        assert 0 < len(rest) < len(LARGE)
+        assert LARGE.endswith(rest)
+        assert full[:3] == [[b"for 2"], [b"for 3"], []]
+        writes.write(row(wires) | {wires[1].transport: b"more"})
+        assert wires[1].written == [rest, b"more"]
+        assert heard(others[0]) == b"for 0" * 2
+
+
+@needs_a_ring
+@pytest.mark.parametrize("args", [([], {}, 8), ({}, [], 8), ({}, {}), ({}, {}, "8")])
+def test_what_is_no_row_is_refused(args: tuple[object, ...]) -> None:
     ring = open_ring()
     assert ring is not None
-    with pairs(300) as made:  # more than go out at once
-        fds: list[int] = [one.fileno() for one, _ in made[1:]]
-        fd, piece = last
-        with pytest.raises(TypeError, match="number 299"):
-            ring.send([*fds, cast(int, fd)], [*[b"a"] * 299, cast(bytes, piece)])
-        assert ring.send(fds, [b"b"] * 299) == []
-        assert [other.recv(10) for _, other in made[1:]] == [b"b"] * 299
-
-
-def test_one_that_is_no_bytes_costs_no_connection_but_its_own() -> None:
-    ring = ScriptedRing(broken=TypeError("number 1 is no piece"))
-    wires = [Wire(fd) for fd in range(WORTH_A_ROW)]
-    writes = joined(ring, *wires)
-    writes.write(row(wires))
-    assert [wire.written for wire in wires] == [[b"for %d" % wire.fd] for wire in wires]
-    writes.write(row(wires))
-    assert len(ring.rows) == 2
+    with pytest.raises(TypeError):
+        ring.send(*args)  # type: ignore[arg-type]
 
 
 def not_allowed() -> Ring:
@@ -210,7 +219,7 @@ def not_allowed() -> Ring:
     [
         pytest.param(None, "", id="no compiler"),
         pytest.param(not_allowed, "not allowed", id="none opens"),
-        pytest.param(lambda: ScriptedRing((0, -errno.EAGAIN)), "sends nothing", id="takes nothing"),
+        pytest.param(lambda: ScriptedRing(takes=False), "sends nothing", id="takes nothing"),
         pytest.param(ScriptedRing, "temporarily unavailable", id="takes it and sends nothing"),
         pytest.param(
             lambda: ScriptedRing(broken=OSError(errno.EIO, "broken")), "broken", id="breaks"
