@@ -94,6 +94,6 @@ def worker_factories(
         pool = http_pool(address.host, address.port, tls, credentials)
         client = HttpWorkerClient(pool, config.worker_connect_timeout_secs, answer_headers)
         questions = http_pool(address.host, address.port, tls, credentials)
-        return ForeignWorker(address, client, questions, check_timeout)
+        return ForeignWorker(address, client, questions, check_timeout, names.gateway_id)
 
     return {"grpc": own, "grpcs": own, "http": foreign, "https": foreign}
