@@ -1,16 +1,17 @@
 """SGLang's `/generate`: the bytes of an answer.
 
-As there, an event of a stream carries the text and the ids so far, not the difference.
+As there, an event of a stream carries the text, the ids and the log probabilities so far, not the
+difference. So what has come is kept as the JSON it is sent as, and sent again by copying.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import msgspec
 
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
 from radixgate.proto.generation import AnswerContext, Renderer
+from radixgate.proto.native_logprobs import JsonList, LogprobLists
 from radixgate.proto.single_tokens import EachItsOwn, SingleTokens
 from radixgate.proto.usage import cached_tokens
 
@@ -29,17 +30,29 @@ def renderer(
     return make
 
 
-@dataclass(slots=True)
 class _Choice:
     """What one choice has produced so far."""
 
-    text: str = ""
-    output_ids: list[int] = field(default_factory=list)
-    counts: pb.Counts | None = None
-    finish: dict[str, object] | None = None
-    weight_version: str = ""
-    logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
-    input_logprobs: list[pb.TokenLogprobs] = field(default_factory=list)
+    __slots__ = (
+        "counts",
+        "finish",
+        "input_logprobs",
+        "logprobs",
+        "output_ids",
+        "text",
+        "tokens",
+        "weight_version",
+    )
+
+    def __init__(self) -> None:
+        self.text = bytearray()  # as it stands between the quotes of a JSON string
+        self.output_ids = JsonList()
+        self.tokens = 0
+        self.counts = pb.Counts()
+        self.weight_version = ""
+        self.finish: dict[str, object] | None = None
+        self.logprobs: LogprobLists | None = None  # None: it has none
+        self.input_logprobs: LogprobLists | None = None
 
 
 class _Form:
@@ -57,27 +70,44 @@ class _Form:
         choice = self.choices.get(index)
         if choice is None:
             choice = self.choices[index] = _Choice()
-        choice.text += item.text
-        choice.output_ids.extend(item.token_ids)
-        choice.logprobs.extend(item.logprobs)
-        choice.input_logprobs.extend(item.input_logprobs)
+        choice.text += _json(item.text)[1:-1]
+        ids = item.token_ids[:]
+        choice.output_ids.extend(ids)
+        choice.tokens += len(ids)
+        if item.logprobs:
+            choice.logprobs = choice.logprobs or LogprobLists(self._text)
+            choice.logprobs.extend(item.logprobs)
+        if item.input_logprobs:
+            choice.input_logprobs = choice.input_logprobs or LogprobLists(self._text)
+            choice.input_logprobs.extend(item.input_logprobs)
         if item.HasField("counts"):
             choice.counts = item.counts
             choice.weight_version = item.weight_version
         if item.HasField("finish"):
-            choice.finish = _finish(item.finish, len(choice.output_ids))
+            choice.finish = _finish(item.finish, choice.tokens)
         return index
 
-    def read(self, index: int) -> dict[str, object]:
+    def read(self, index: int, *, numbered: bool = False) -> bytes:
+        """`numbered`: with its index, as in an event of a batch. O(bytes), as copying is."""
         choice = self.choices[index]
-        return {
-            "text": choice.text,
-            "output_ids": choice.output_ids,
-            "meta_info": self._meta(index, choice),
-        }
+        # They come with the first choice and hold for all.
+        inputs = self.choices.get(index - index % self._choices_a_prompt, choice).input_logprobs
+        return b"".join(
+            (
+                b'{"text":"',
+                choice.text,
+                b'","output_ids":[',
+                choice.output_ids.elements,
+                b'],"meta_info":',
+                _json(self._meta(index, choice))[:-1],
+                *(choice.logprobs.fields(b"output") if choice.logprobs else ()),
+                *(inputs.fields(b"input") if inputs else ()),
+                b'},"index":%d}' % index if numbered else b"}}",
+            )
+        )
 
     def _meta(self, index: int, choice: _Choice) -> dict[str, object]:
-        counts = choice.counts or pb.Counts()
+        counts = choice.counts
         prompt, fork = divmod(index, self._choices_a_prompt)
         rids = self._context.rids
         rid = rids[prompt] if prompt < len(rids) else self._context.request_id
@@ -85,7 +115,7 @@ class _Form:
             "id": rid if self._choices_a_prompt == 1 else f"{rid}-{fork}",
             "finish_reason": choice.finish,
             "prompt_tokens": counts.prompt,
-            "completion_tokens": len(choice.output_ids),
+            "completion_tokens": choice.tokens,
             "cached_tokens": cached_tokens(counts),
             "weight_version": choice.weight_version,
             "num_retractions": counts.retractions,
@@ -93,33 +123,7 @@ class _Form:
         if choice.finish is not None:
             meta["e2e_latency"] = counts.e2e_s
             meta["queue_time"] = counts.queue_s
-        if choice.logprobs:
-            meta["output_token_logprobs"] = [self._entry(entry) for entry in choice.logprobs]
-            if any(entry.top for entry in choice.logprobs):
-                meta["output_top_logprobs"] = [self._tops(entry) for entry in choice.logprobs]
-            if any(entry.of_ids for entry in choice.logprobs):
-                meta["output_token_ids_logprobs"] = [
-                    self._of_ids(entry) for entry in choice.logprobs
-                ]
-        # They come with the first choice and hold for all.
-        inputs = self.choices.get(index - fork, choice).input_logprobs
-        if inputs:
-            meta["input_token_logprobs"] = [self._entry(entry) for entry in inputs]
-            if any(entry.top for entry in inputs):
-                meta["input_top_logprobs"] = [self._tops(entry) for entry in inputs]
-            if any(entry.of_ids for entry in inputs):
-                meta["input_token_ids_logprobs"] = [self._of_ids(entry) for entry in inputs]
         return meta
-
-    def _entry(self, entry: pb.TokenLogprobs) -> tuple[float | None, int, str | None]:
-        logprob = entry.logprob if entry.HasField("logprob") else None
-        return logprob, entry.token_id, self._text(entry.token_id)
-
-    def _tops(self, entry: pb.TokenLogprobs) -> list[tuple[float, int, str | None]]:
-        return [(top.logprob, top.token_id, self._text(top.token_id)) for top in entry.top]
-
-    def _of_ids(self, entry: pb.TokenLogprobs) -> list[tuple[float, int, str | None]]:
-        return [(one.logprob, one.token_id, self._text(one.token_id)) for one in entry.of_ids]
 
     def _text(self, token_id: int) -> str | None:
         if not self._text_in_logprobs:
@@ -138,10 +142,7 @@ class _Stream:
         index = self._form.add(prompt, item)
         if not item.token_ids and not item.HasField("finish"):
             return b""  # nothing that counts as progress: the next event carries it
-        event = self._form.read(index)
-        if self._batch:
-            event["index"] = index
-        return sse.event(_json(event))
+        return sse.event(self._form.read(index, numbered=self._batch))
 
     def token_of(self, prompt: int) -> SingleTokens:
         return EachItsOwn(lambda token_id, text: self.item(prompt, _item(token_id, text)))
@@ -166,7 +167,7 @@ class _Whole:
 
     def end(self) -> bytes:
         answers = [self._form.read(index) for index in sorted(self._form.choices)]
-        return _json(answers if self._batch else answers[0])
+        return b"[%b]" % b",".join(answers) if self._batch else answers[0]
 
 
 def _item(token_id: int, text: str) -> pb.Item:
