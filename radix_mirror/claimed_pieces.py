@@ -1,7 +1,6 @@
 """Whole pieces of prompts that workers are about to hold: one entry a piece instead of a block."""
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 
 import msgspec
 
@@ -20,8 +19,8 @@ class ClaimedPiece(msgspec.Struct, eq=False):
     start: int  # the depth of its first block
     last: int  # its last block
     mask: int  # the workers for which it is claimed
-    more: dict[int, int] | None = None  # by bit, how many more than one claim it; none of zero
-    alike: "ClaimedPiece | None" = None  # another one that begins with the same block
+    more: dict[int, int] | None  # by bit, how many more than one claim it; none of zero
+    alike: "ClaimedPiece | None"  # another one that begins with the same block
     listed: int = 0  # of its workers, those for which its blocks are listed one by one
 
     def blocks(self, size: int) -> Sequence[int]:
@@ -60,19 +59,9 @@ class ClaimedPieces:
         """Claim all pieces of a prompt that reach beyond the depth `start`, but for those to which
         too many others are alike. O(pieces)."""
         size, known = self.size, self.by_first
+        held, fresh = [], 0
         at = start - start % size
-        firsts, lasts = prompt[at::size], prompt[at + size - 1 :: size]
-        if known.keys().isdisjoint(firsts):
-            # In calls, not in a loop: that is most prompts, and takes a third of the time.
-            starts = range(at, len(prompt), size)
-            pieces = map(ClaimedPiece, repeat(prompt), starts, lasts, repeat(bit))
-            fresh = dict(zip(firsts, pieces, strict=False))
-            if len(fresh) == len(lasts):  # else a block comes twice, as in no prompt
-                known.update(fresh)
-                self._count(bit, len(fresh), len(fresh))
-                return list(fresh.values())
-        held, own, new = [], 0, 0
-        for first, last in zip(firsts, lasts, strict=False):
+        for first, last in zip(prompt[at::size], prompt[at + size - 1 :: size], strict=False):
             piece = alike = known.get(first)
             while piece is not None and piece.last != last:
                 piece = piece.alike
@@ -81,17 +70,18 @@ class ClaimedPieces:
                     at += size
                     continue
                 piece = known[first] = ClaimedPiece(prompt, at, last, bit, None, alike)
-                new += 1
-                own += 1
+                self.blocks += size
+                fresh += 1
             elif piece.mask & bit:
                 more = piece.more = piece.more or {}
                 more[bit] = more.get(bit, 0) + 1
             else:
                 piece.mask |= bit
-                own += 1
+                fresh += 1
             held.append(piece)
             at += size
-        self._count(bit, own, new)
+        if fresh:
+            self._of[bit] = self._of.get(bit, 0) + fresh
         return held
 
     def drop(self, bit: int, held: Sequence[ClaimedPiece]) -> None:
@@ -148,12 +138,6 @@ class ClaimedPieces:
             assert not piece.listed & ~piece.mask
             assert all(piece.mask & bit and more > 0 for bit, more in (piece.more or {}).items())
         assert len({piece.last for piece in known}) == len(known)
-
-    def _count(self, bit: int, own: int, new: int) -> None:
-        """So many pieces have come to be claimed for the worker, so many of them for anybody."""
-        if own:
-            self._of[bit] = self._of.get(bit, 0) + own
-            self.blocks += self.size * new
 
     def _end(self, piece: ClaimedPiece) -> None:
         self.blocks -= self.size
