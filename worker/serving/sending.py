@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from radixgate.errors import RadixgateError
 from radixgate.proto import sse
@@ -75,6 +75,9 @@ async def send(
     )
     if answer.content_type == sse.CONTENT_TYPE:
         response.headers["cache-control"] = "no-cache"
+    if http.version < HttpVersion11:
+        # Its body has no length and no chunks, and aiohttp would leave the connection open.
+        response.force_close()
     transport = http.transport
     if transport is None:
         raise ConnectionResetError("the client has left")

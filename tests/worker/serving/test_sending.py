@@ -9,7 +9,7 @@ from aiohttp import web
 
 from radixgate.worker.serving.sending import StallWatch, send
 from raw_client import RawClient, request
-from until import until
+from until import PATIENCE_S, until
 
 PIECE = b"x" * 32_768  # less than a server writes ahead
 
@@ -116,4 +116,15 @@ async def test_a_client_that_reads_gets_every_byte_and_its_connection_stays() ->
         for _ in range(2):
             answer = await client.ask(request("/"))
             assert (answer.status, len(answer.body), answer.cut) == (200, 327_680, False)
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("wish", ["Connection: keep-alive", "X-No: wish"])
+async def test_of_http_1_0_the_end_of_an_answer_is_that_of_its_connection(wish: str) -> None:
+    """It knows no chunks, and the answer has no length when it begins."""
+    runner = await serving(Answered(2), 5.0)
+    async with RawClient(runner.addresses[0][1]) as client, asyncio.timeout(PATIENCE_S):
+        answer = await client.ask(request("/", version="1.0", headers=(wish,)))
+        assert (answer.status, len(answer.body)) == (200, 65_536)
+        assert answer.header("connection") in (None, "close")
     await runner.cleanup()
