@@ -31,13 +31,15 @@ class SegmentCache:
         self._budget_chars = budget_chars
         self._kept: OrderedDict[str, array[int]] = OrderedDict()
         self._kept_chars = 0
+        self._cut_before: tuple[str, list[str]] | None = None
         self._lock = threading.Lock()
         self.hit_chars = 0
         self.missed_chars = 0
 
     def encode(self, text: str) -> "array[int]":
         """Ids of the whole text. O(len(text)), a small constant for the segments that are kept."""
-        segments = self._cut(text)
+        before, self._cut_before = self._cut_before, None
+        segments = before[1] if before is not None and before[0] is text else self._cut(text)
         found = self._look_up(segments)
         missing = list(dict.fromkeys(s for s in segments if s not in found))
         if missing:
@@ -50,8 +52,10 @@ class SegmentCache:
         return ids
 
     def unknown_chars(self, text: str) -> int:
-        """How many characters `encode` would have tokenized now. O(len(text))."""
+        """How many characters `encode` would have tokenized now. O(len(text)); if this very text
+        is encoded next, it is not cut again."""
         segments = self._cut(text)
+        self._cut_before = text, segments
         with self._lock:
             return sum([len(one) for one in segments if one not in self._kept])
 
@@ -83,8 +87,7 @@ class SegmentCache:
     def _keep(self, fresh: "dict[str, array[int]]") -> None:
         with self._lock:
             for segment, ids in fresh.items():
-                # However short: several at once are spread over threads, which costs five times
-                # what they do, and each message of a chat brings the same two or three.
+                # However short: each message of a chat brings the same two or three.
                 if len(segment) > self._budget_chars - _ENTRY_CHARS:
                     continue
                 if segment not in self._kept:

@@ -12,6 +12,10 @@ from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
 from radixgate.text.decoders import bytes_of_token
 
+# Several texts at once are spread over the library's own threads. To wake them, and to have them
+# look for more, takes 0.4 ms of the processor, as long as a thousand characters and more.
+IN_A_ROW_CHARS = 4_096
+
 
 class _Document(msgspec.Struct):
     """The one part of a tokenizer.json that is read here."""
@@ -67,8 +71,12 @@ class Tokenizer:
     def encode_batch(
         self, texts: list[str], add_special_tokens: bool = False
     ) -> "list[array[int]]":
-        """Token ids of each text. Releases the interpreter lock; call it from a thread."""
-        encodings = self._inner.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
+        """Token ids of each text, 0.2 to 0.7 us a character. Releases the interpreter lock."""
+        encode = self._inner.encode_batch_fast
+        if sum(map(len, texts)) <= IN_A_ROW_CHARS:
+            encodings = [encode([text], add_special_tokens=add_special_tokens)[0] for text in texts]
+        else:
+            encodings = encode(texts, add_special_tokens=add_special_tokens)
         return [array("I", encoding.ids) for encoding in encodings]
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:

@@ -12,7 +12,7 @@ from radixgate.errors import ModelError
 from radixgate.text.bundle import TokenizerBundle
 from radixgate.text.byte_level import BYTE_TO_CHARACTER, bytes_to_token, token_to_bytes
 from radixgate.text.prompt_encoder import PromptEncoder
-from radixgate.text.tokenizer import Tokenizer
+from radixgate.text.tokenizer import IN_A_ROW_CHARS, Tokenizer
 from vocabularies import bundle_of, tokenizer_document, tokenizer_of
 
 TOKENIZER = tokenizer_of("the", " the", "日本", special=("<|end|>", "<|start|>"))
@@ -60,8 +60,9 @@ def test_decoding_by_bytes_is_what_the_library_decodes(ids: list[int], skip: boo
     assert TOKENIZER.decode(ids, skip) == library.decode(ids, skip_special_tokens=skip)
 
 
-def test_a_batch_gives_what_single_calls_give() -> None:
-    texts = ["the 日本", "", "<|start|>the<|end|>"]
+@pytest.mark.parametrize("times", [1, IN_A_ROW_CHARS], ids=["in-a-row", "spread"])
+def test_a_batch_gives_what_single_calls_give(times: int) -> None:
+    texts = ["the 日本" * times, "", "<|start|>the<|end|>"]
     assert TOKENIZER.encode_batch(texts) == [TOKENIZER.encode(text) for text in texts]
     assert all(ids.typecode == "I" for ids in TOKENIZER.encode_batch(texts))
 
