@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -37,7 +37,6 @@ from radixgate.proto.native import parse_generate
 from radixgate.proto.openai import parse_chat, parse_completion
 from radixgate.proto.routing_text import conversation_of
 
-T = TypeVar("T")
 Body = Mapping[str, object]
 Blocks = Mapping[MirrorKey, Sequence[int]]
 
@@ -218,12 +217,10 @@ class Asking:
         large = len(body) >= LARGE_BODY_BYTES
         if large and (question := await self._read_large(path, body, caller)):
             return question
-        off = self._large.off_the_loop if large else _at_once
-        values = await off(partial(read_large_object if large else decode_object, body))
+        off = self._large.off_the_loop
+        values = await off(partial(read_large_object, body)) if large else decode_object(body)
         model, adapter = self._places.asked(values.get("model"), caller)
         parse = _PARSERS.get(path)
-        if parse is parse_chat and not large:
-            parse = self._settings.parse_chat
         if parse is None:
             if self._stored.catch_up is not None:
                 await self._stored.catch_up()
@@ -239,7 +236,12 @@ class Asking:
                 f" radixgate's own and have: {', '.join(sorted(map(bytes.decode, _PARSERS)))}",
                 code="unsupported_endpoint",
             )
-        generation = await off(partial(parse, values))
+        if large:
+            generation = await off(partial(parse, values))
+        elif parse is parse_chat:
+            generation = self._settings.parse_chat(values)
+        else:
+            generation = parse(values)
         if caller.salted:
             salt = salt_of(caller, generation.salt)
             generation = msgspec.structs.replace(generation, salt=salt)
@@ -273,7 +275,3 @@ class Asking:
             return {}
         root = self._places.root(model, salt)
         return dict.fromkeys(keys, self._chains.chain(root, prompt))
-
-
-async def _at_once(make: Callable[[], T]) -> T:
-    return make()

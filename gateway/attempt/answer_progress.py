@@ -27,6 +27,7 @@ class AnswerProgress:
         "_context",
         "_generation",
         "_ids",
+        "_numbers",
         "_open",
         "_prompts",
         "_renderer",
@@ -43,12 +44,13 @@ class AnswerProgress:
     def __init__(self, generation: GenerationRequest, prompts: "Sequence[array[int]]") -> None:
         self._generation = generation
         self._prompts = prompts
+        self._numbers = range(len(prompts))
         self._renderer: Renderer | None = None  # None: no attempt has begun yet
         self._rids = generation.rids  # what the prompts are called, once an attempt has begun
         self._seed = 0
         self.usage = UsageSum()
         choices = range(generation.sampling.n or 1)
-        self._open = {(prompt, choice) for prompt in range(len(prompts)) for choice in choices}
+        self._open = {(prompt, choice) for prompt in self._numbers for choice in choices}
         self._ids: dict[tuple[int, int], array[int]] = {}  # delivered, by (prompt, choice)
         self._wants_scores = generation.sampling.HasField("logprob_start")
         self._scored = [0] * len(prompts)  # positions of each prompt whose logprobs have come
@@ -101,11 +103,13 @@ class AnswerProgress:
         without its handle. A choice that has begun goes on alone, by its number."""
         submits = []
         choices = self._generation.sampling.n or 1
-        for prompt in sorted({prompt for prompt, _ in self._open}):
+        # Where nothing has come, all are open.
+        prompts = sorted({prompt for prompt, _ in self._open}) if self._ids else self._numbers
+        for prompt in prompts:
             rid = there = self._rids[prompt] if self._rids else new_rid()
             if self.attempts > 1 and not self._generation.rids:
                 there = new_rid()  # the worker may have the first one yet
-            if not any((prompt, choice) in self._ids for choice in range(choices)):
+            if not self._ids or not any((prompt, one) in self._ids for one in range(choices)):
                 submits.append((prompt, rid, self._submit(prompt, there)))
                 continue
             for choice in range(choices):
@@ -168,9 +172,10 @@ class AnswerProgress:
             priority=generation.priority,
             credit=STREAM_CREDIT if generation.stream else WHOLE_CREDIT,
         )
-        submit.sampling.seed = self._seed
-        if submit.sampling.HasField("logprob_start"):
-            submit.sampling.logprob_start += self._scored[prompt]
+        sampling = submit.sampling
+        sampling.seed = self._seed
+        if self._wants_scores:
+            sampling.logprob_start += self._scored[prompt]
         if generation.salt is not None:
             submit.salt = generation.salt
         if generation.adapter is not None:

@@ -37,7 +37,9 @@ def told(parse: object, body: Mapping[str, object]) -> object:
     )
 
 
-values = st.sampled_from([0, 1, 1.0, True, False, None, 0.5, -1, 2**40, 10**30, "a", [], ["x"], {}])
+values: st.SearchStrategy[object] = st.sampled_from(
+    [0, 1, 1.0, True, False, None, 0.5, -1, 2**40, 10**30, "a", [], ["x"], {}]
+)
 settings_ = st.dictionaries(
     st.sampled_from(
         [
