@@ -1,8 +1,8 @@
 """One gRPC call whose messages go both ways, or back only, alone on a connection of HTTP/2.
 
-All of HTTP/2 is h2's work, but for three kinds of frames. DATA, which comes with every step of a
-worker, and with WINDOW_UPDATE for every request: h2 takes as long for one as a dozen rows do. And
-GOAWAY, after which h2 takes nothing more, though a worker that says goodbye ends what it has.
+All of HTTP/2 is h2's work, but for four kinds of frames. DATA, which comes with every step of a
+worker, and with WINDOW_UPDATE and PING for a request: h2 takes as long for one as a dozen rows do.
+And GOAWAY, after which h2 takes nothing more, though a worker that says goodbye ends what it has.
 """
 
 import asyncio
@@ -41,8 +41,9 @@ _HEAD = struct.Struct(">HBBBI")  # of a frame: length in 24 bits, type, flags, s
 _WINDOW_UPDATE = struct.Struct(">HBBBII")
 _STREAM_BITS = 0x7FFF_FFFF
 _MAX_FRAME_BYTES = 16_384  # HTTP/2's own default: we allow no more
-_DATA, _HEADERS, _PUSH_PROMISE, _GOAWAY, _WINDOW = 0, 1, 5, 7, 8
+_DATA, _HEADERS, _PUSH_PROMISE, _PING, _GOAWAY, _WINDOW = 0, 1, 5, 6, 7, 8
 _END_STREAM, _PADDED = 0x1, 0x8
+_PONG = _HEAD.pack(0, 8, _PING, 1, 0)
 _SETTINGS = {
     SettingCodes.ENABLE_PUSH: 0,
     SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES,
@@ -139,7 +140,7 @@ class Http2Stream(asyncio.Protocol):
         self._silence.heard_at = self._loop.time()
         if self._partial:
             data = self._partial + data
-        at, size = 0, len(data)
+        at, size, pongs = 0, len(data), list[bytes]()
         try:
             while size - at >= _HEAD.size and not self._ended.done():
                 high, low, kind, flags, stream = _HEAD.unpack_from(data, at)
@@ -157,9 +158,13 @@ class Http2Stream(asyncio.Protocol):
                     self._take_goodbye(data[begin:end])
                 elif kind == _WINDOW and self._flows and self._room.grow(stream, data[begin:end]):
                     self._flush()
+                elif kind == _PING and self._flows and (length, flags, stream) == (8, 0, 0):
+                    pongs.append(_PONG + data[begin:end])
                 else:
                     self._take_other(data[at:end], kind)
                 at = end
+            if pongs:  # last: a worker's ping comes with the first word of its answer
+                self._write(b"".join(pongs))
         except ProtocolError as exc:  # h2 has a goodbye ready
             self._end(f"what came is not HTTP/2: {exc}", None)
         except BrokenStream as exc:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from h2 import events
 from h2.settings import SettingCodes
 from hypothesis import given, settings
@@ -73,6 +74,26 @@ async def test_settings_and_pings_are_answered() -> None:
         one.peer.say()
         (answer,) = (event for event in one.peer.heard if isinstance(event, events.PingAckReceived))
         assert answer.ping_data == b"12345678"
+
+
+async def test_pings_are_answered_at_once_and_behind_what_came_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with opened() as one:
+        handed_on: list[int] = []
+        write = one.peer.write
+
+        def noting(raw: bytes) -> None:
+            handed_on.append(len(one.messages))
+            write(raw)
+
+        monkeypatch.setattr(one.peer, "write", noting)
+        one.peer.h2.ping(b"1" * 8)
+        one.peer.h2.ping(b"2" * 8)
+        one.peer.deliver(one.peer.h2.data_to_send() + data(framed(b"word")))
+        assert handed_on == [1]
+        answers = [it.ping_data for it in one.peer.heard if isinstance(it, events.PingAckReceived)]
+        assert answers == [b"1" * 8, b"2" * 8]
 
 
 @settings(max_examples=50)
