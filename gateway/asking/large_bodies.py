@@ -2,15 +2,14 @@
 
 They are read in a thread. That helps as far as no single call of the decoder takes long, as each
 keeps the interpreter to itself: 12 ms for 26 MB of text, 80 for as much of token ids, and if Python
-objects are made of short items four times that. So of a long array only the first item is looked at
-where that is a prompt, and the first thousands where they are parts of one; the rest is the
-worker's to refuse.
+objects are made of short items four times that. So token ids are looked at in slices, and of a long
+array of others only the first item where that is a prompt, and the first thousands where they are
+parts of one; the rest is the worker's to refuse.
 """
 
 import asyncio
 import re
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -23,6 +22,7 @@ from radixgate.gateway.asking.long_json import (
     outer_integer,
     string_end,
 )
+from radixgate.gateway.asking.long_numbers import long_numbers
 from radixgate.proto.fields import decode_object, nearest_priority
 
 # From here on it is read in the thread. A text of so many bytes takes 5 ms, as many token ids 30.
@@ -42,6 +42,7 @@ _NAMES = frozenset(
     )
 )
 _NO_IDS = (b"[", b'"', b"{", b"}")
+_A_NUMBER = b"[0]"  # for many
 _NUMBERS = re.compile(rb"\[\s*[0-9]")
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -63,10 +64,14 @@ class LargeBodies:
 def read_large(path: bytes, body: bytes) -> ForeignRequest:
     """As `read_foreign`, but for the items behind the first of a long array; the prompt of an array
     of ids is as the client wrote it. Called in any thread."""
-    fields = _fields(body)
+    names = _IDS if path == _RESPONSES else _PROMPTS
+    fields, ids = _fields_but_ids(body, names)
     prompt: bytes | None = None
     less: dict[str, bytes] = {}
     for name, written in (fields or {}).items():
+        if name in ids:
+            prompt = ids[name]
+            continue
         if len(memoryview(written)) < _LONG_BYTES:
             continue
         value = bytes(written)
@@ -80,7 +85,7 @@ def read_large(path: bytes, body: bytes) -> ForeignRequest:
             less[name], prompt = b"[0]", value
         elif name in _PROMPTS and (first := _first(value)):
             less[name] = b"[%b]" % first
-    if fields is None or not less:
+    if fields is None or not (less or ids):
         return read_foreign(path, body)
     fields |= {name: msgspec.Raw(value) for name, value in less.items()}
     request = read_foreign(path, msgspec.json.encode(fields))
@@ -89,9 +94,10 @@ def read_large(path: bytes, body: bytes) -> ForeignRequest:
 
 def read_large_object(body: bytes) -> dict[str, object]:
     """As `decode_object`, but a long array of token ids is an `array`. Called in any thread."""
-    fields = _fields(body) or {}
-    read: dict[str, array[int]] = {}
-    for name in fields.keys() & _IDS:
+    fields, cut = _fields_but_ids(body, _IDS)
+    fields = fields or {}
+    read = {name: ids for name, value in cut.items() if (ids := long_token_ids(value, name))}
+    for name in (fields.keys() & _IDS) - cut.keys():
         if len(memoryview(fields[name])) < _LONG_BYTES:
             continue
         value = bytes(fields[name])
@@ -126,6 +132,24 @@ def _fields(body: bytes) -> dict[str, msgspec.Raw] | None:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def _fields_but_ids(
+    body: bytes, names: Collection[str]
+) -> tuple[dict[str, msgspec.Raw] | None, dict[str, bytes]]:
+    """The fields, and by name those that are long arrays of numbers, in whose place there is a
+    short one."""
+    numbers = long_numbers(body, names, _LONG_BYTES)
+    if not numbers:
+        return _fields(body), {}
+    rest, at = [], 0
+    for start, end in numbers.values():
+        rest += [body[at:start], _A_NUMBER]
+        at = end
+    fields = _fields(b"".join([*rest, body[at:]]))
+    if fields is None:
+        return None, {}
+    return fields, {name: body[start:end] for name, (start, end) in numbers.items()}
 
 
 def _first(value: bytes) -> bytes | None:

@@ -128,13 +128,13 @@ def _walked_to(written: bytes, key: bytes) -> int | None:
     while cost < _MOST_WALK:
         step = _MARK.search(written, at, at + _LEAP_BYTES)
         left = at + (_MOST_WALK - cost) * _NUMBER_BYTES
-        mark = step.start() if step else _next_mark(written, at + _LEAP_BYTES, left)
+        mark = step.start() if step else next_mark(written, at + _LEAP_BYTES, left)
         if mark < 0:
             break
         cost += 1 + (mark - at) // _NUMBER_BYTES
         at, one = mark + 1, written[mark : mark + 1]
         if one == b'"':
-            at = _near_string_end(written, at, _MOST_WALK - cost) + 1
+            at = near_string_end(written, at, _MOST_WALK - cost) + 1
             if not at:
                 break
             cost += (at - mark) // _TEXT_BYTES
@@ -147,7 +147,7 @@ def _walked_to(written: bytes, key: bytes) -> int | None:
     return found
 
 
-def _near_string_end(text: bytes, at: int, cost: int) -> int:
+def near_string_end(text: bytes, at: int, cost: int) -> int:
     """As `string_end`; -1: it takes more than `cost`."""
     upto = at + cost * _TEXT_BYTES
     for _ in range(1 + cost // _QUOTES_COST):
@@ -163,7 +163,7 @@ def _near_string_end(text: bytes, at: int, cost: int) -> int:
     return -1
 
 
-def _next_mark(written: bytes, at: int, upto: int) -> int:
+def next_mark(written: bytes, at: int, upto: int) -> int:
     """Where the next quote or bracket is; -1: not before `upto`, or a slice behind that."""
     while at < min(upto, len(written)):
         end = at + _SLICE_BYTES
