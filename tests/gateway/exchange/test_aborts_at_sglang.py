@@ -11,7 +11,7 @@ from radixgate.gateway.attempt.aborted_answer import aborted_answer
 from radixgate.gateway.attempt.broken_stream import BrokenStream
 from radixgate.gateway.settings.reliability_config import ReliabilityConfig
 from radixgate.gateway.settings.rules import GatewayRules
-from radixgate.gateway.workers import worker_http
+from radixgate.gateway.workers import http_attempt
 from raw_client import Answer, RawClient, request
 from scripted_worker import (
     Await,
@@ -271,7 +271,7 @@ async def test_a_body_is_read_once_however_many_orders_come(
         read.append(body)
         return rid_of(body)
 
-    monkeypatch.setattr(worker_http, "rid_of", reads)
+    monkeypatch.setattr(http_attempt, "rid_of", reads)
     async with ScriptedWorker() as worker, small_gateway([worker], rules=RULES) as gateway:
         go_on = asyncio.Event()
         worker.script = lambda request: [*sse_head(), *events("a"), Await(go_on), *sse_end()]

@@ -16,7 +16,7 @@ from radixgate.gateway.observe.metrics import FinalOutcome
 from radixgate.gateway.settings.limits_config import LimitsConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.gateway.upstream.pool import UpstreamPool
-from radixgate.gateway.workers.worker_http import HttpAttempt
+from radixgate.gateway.workers.http_attempt import HttpAttempt
 from radixgate.proto.generation import GenerationRequest
 from raw_client import RawClient, request
 from scripted_worker import Hang, ScriptedWorker, events, json_answer, sse_head

@@ -23,9 +23,9 @@ from radixgate.gateway.loop.deadlines import NEVER, Deadlines
 from radixgate.gateway.observe.metrics import FinalOutcome
 from radixgate.gateway.observe.story import Story
 from radixgate.gateway.upstream.connection import UpstreamConnection
-from radixgate.gateway.workers import worker_http
+from radixgate.gateway.workers import http_attempt
 from radixgate.gateway.workers.answer_reading import StreamedAnswer
-from radixgate.gateway.workers.worker_http import HttpAttempt
+from radixgate.gateway.workers.http_attempt import HttpAttempt
 from raw_client import RawClient, request
 from scripted_worker import (
     Hang,
@@ -128,7 +128,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error(
         else:
             worker.script = lambda request: chat_answer()
             with monkeypatch.context() as patched:
-                patched.setattr(worker_http, "counts_of", lambda body: 1 / 0)
+                patched.setattr(http_attempt, "counts_of", lambda body: 1 / 0)
                 reply = await told(gateway, stream=False)
             assert (reply.status, reply.json["error"]["message"]) == (500, INTERNAL)
         if stream:

@@ -10,7 +10,7 @@ from own_faults import INTERNAL, Faults, one_at_a_time, streaming, told
 from radixgate.gateway.observe.story import Story
 from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.workers.grpc_attempt import GrpcAttempt
-from radixgate.gateway.workers.worker_http import HttpAttempt
+from radixgate.gateway.workers.http_attempt import HttpAttempt
 from radixgate.proto.generated import worker_pb2 as pb
 from raw_client import Answer
 from scripted_worker import ScriptedWorker, chat_answer

@@ -23,8 +23,8 @@ from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange.client_answer import ClientAnswer
 from radixgate.gateway.exchange.held_answer import HeldAnswer
 from radixgate.gateway.observe.metrics import GatewayMetrics
+from radixgate.gateway.workers.http_attempt import HttpAttempt
 from radixgate.gateway.workers.worker_foreign import ForeignWorker
-from radixgate.gateway.workers.worker_http import HttpAttempt
 from raw_client import RawClient, request
 from scripted_worker import (
     Hang,

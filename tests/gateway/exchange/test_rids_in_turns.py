@@ -11,7 +11,7 @@ import pytest
 from radixgate.gateway.attempt.abort_order import TURN_BYTES, AbortOrder, rid_of
 from radixgate.gateway.exchange import held_requests
 from radixgate.gateway.exchange.held_requests import HeldRequests
-from radixgate.gateway.workers import worker_http
+from radixgate.gateway.workers import http_attempt
 from raw_client import RawClient, request
 from scripted_worker import Await, ScriptedWorker, json_answer
 from small_gateway import CHAT, chat_body, small_gateway
@@ -99,7 +99,7 @@ async def test_what_runs_is_read_a_megabyte_a_turn(monkeypatch: pytest.MonkeyPat
             content = [{"role": "user", "content": "x" * BODY_BYTES}]
             client.send(request(CHAT, chat_body(messages=content, rid=f"r{number}")))
         await until(lambda: len(worker.requests) == len(clients))
-        async with turns_of_reads(monkeypatch, worker_http) as reads:
+        async with turns_of_reads(monkeypatch, http_attempt) as reads:
             reply = await gateway.post("/abort_request", {"rid": "r3"})
             assert list(reply.json["workers"]) == [worker.url[7:]]
             assert max(reads()) <= TWO
