@@ -65,7 +65,7 @@ class AnswerCounts(msgspec.Struct, frozen=True, gc=False):
 
 
 class WholeHead(msgspec.Struct, frozen=True, gc=False):
-    """The head of good answers that came whole, as clients get it; one object for all of them."""
+    """The head of good answers, as clients get it; one object for all answers that have it."""
 
     status: int
     headers: Headers  # never changed
@@ -75,7 +75,8 @@ class WholeHead(msgspec.Struct, frozen=True, gc=False):
 
 
 class Downstream(Protocol):
-    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times.
+    """Takes an answer. `on_head` comes first and once, then `on_body` any number of times; of a
+    good stream `on_begin` may come in place of `on_head` and the first `on_body`.
 
     Exactly one of `on_end`, `on_answer` and `on_failure` comes, last; after `cancel` nothing comes.
     Failing before `on_body` lets the core try another worker, even after `on_head`; one that goes
@@ -89,6 +90,10 @@ class Downstream(Protocol):
 
     def on_body(self, data: bytes) -> None:
         """The next bytes of the body, never empty."""
+        ...
+
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        """The head of a good stream, and the first bytes behind it. `own`: as of `on_answer`."""
         ...
 
     def lane(self) -> ChunkLane | None:

@@ -60,6 +60,16 @@ class FirstToken:
         return self.seen
 
 
+def begins_with_output(piece: bytes) -> bool:
+    """Of a stream's first piece: its first event is whole, is one line, and brings output. False:
+    that is for `FirstToken` to find out, which takes three times as long."""
+    end = piece.find(b"\n\n")
+    if end < 0 or not piece.startswith(b"data: "):
+        return False
+    event = piece[6:end]
+    return not (b"\n" in event or b"\r" in event or event == sse.DONE_DATA) and _has_output(event)
+
+
 def _has_output(event: bytes) -> bool:
     try:
         return _decode(event).has_output

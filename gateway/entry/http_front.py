@@ -158,20 +158,28 @@ class FrontConnection(asyncio.Protocol):
         head = b"" if self._head is None else self._render_head(*self._head)
         self._write(head + (http_answer.chunk(data) if self._chunked else data))
 
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        self.head_written = True
+        self._write(self._under(head, own, body, http_answer.END_OF_CHUNK))
+
     def lane(self) -> ChunkLane | None:
         if self._transport is None or not self._chunked:
             return None
         return ChunkLane(self._turn, self._transport)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        more = b"" if head.framed else self._framing()
-        line, end = http_answer.around(body) if self._chunked else (b"", b"")
-        # In one copy of the body.
-        parts = (head.lines, own, more, self._connection_line(), b"\r\n", line, body, end)
-        answer = b"".join(parts)
+        answer = self._under(head, own, body, http_answer.END_AND_LAST_CHUNK)
         if self._transport is not None:
             self._turn.put(self._transport, answer)
         self._answered()
+
+    def _under(self, head: WholeHead, own: bytes, body: bytes, end: bytes) -> bytes:
+        """`end`: of the body, where it goes out as a chunk."""
+        more = b"" if head.framed else self._framing()
+        line, end = (b"%x\r\n" % len(body), end) if self._chunked else (b"", b"")
+        # In one copy of the body.
+        parts = (head.lines, own, more, self._connection_line(), b"\r\n", line, body, end)
+        return b"".join(parts)
 
     def on_end(self, counts: AnswerCounts | None) -> None:
         if self._head is not None:

@@ -89,12 +89,20 @@ class Attempts(FaultNet):
 
     # ------------------------------------------------------------ from the worker
 
+    def _began(self, head: WholeHead, data: bytes) -> None:
+        if self._answer.begin(head, data, self._heard()) and self._lease is not None:
+            self._lease.first_output()
+
     def _brought(self, data: bytes) -> None:
+        if self._answer.add(data, self._heard()) and self._lease is not None:
+            self._lease.first_output()
+
+    def _heard(self) -> float:
+        """When: now. The next silence begins."""
         now = self._core.clock.now()
         self._silent_s = self._core.patience.idle_s
         self.deadline = NEVER if self._paused else now + self._silent_s
-        if self._answer.add(data, now) and self._lease is not None:
-            self._lease.first_output()
+        return now
 
     def _came_whole(self, head: WholeHead, body: bytes, counts: AnswerCounts) -> None:
         if self._lease is not None:

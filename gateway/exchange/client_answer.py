@@ -6,7 +6,7 @@ from radixgate.errors import NoWorkerAvailable, RadixgateError
 from radixgate.fleet.fleet import Lease
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder, Ending
 from radixgate.gateway.attempt.attempt import AnswerCounts, Client, Headers, WholeHead
-from radixgate.gateway.attempt.first_token import FirstToken
+from radixgate.gateway.attempt.first_token import FirstToken, begins_with_output
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.exchange.admission import Admission
 from radixgate.gateway.exchange.core import Core
@@ -65,6 +65,19 @@ class ClientAnswer:
         self._flows = False  # a stream that has brought its first token
         self._last_piece = b""
         self._last_piece_at = 0.0
+
+    def begin(self, head: WholeHead, data: bytes, now: float) -> bool:
+        """A good stream, which waits for nothing: its head and first piece go out. True if that
+        brings the first output."""
+        self.held = HeldAnswer(head.status, head.headers, streams=True)
+        self._first_token, self._flows = None, begins_with_output(data)
+        if self._flows:
+            self._time_first_token(now)
+        first = self._flows or self._time_piece(self.held, data, now)
+        self._last_piece, self._last_piece_at = data, now
+        self._client.on_begin(head, self._own_lines(), data)
+        self.sent = True
+        return first
 
     def add(self, data: bytes, now: float) -> bool:
         """The next piece of a body. True if it brings the first output of a good answer."""

@@ -50,6 +50,14 @@ class FaultNet(StandIn, ABC):
         except Exception:
             self.fail_inside()
 
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        if self._answer.ended:
+            return
+        try:
+            self._began(head, body)
+        except Exception:
+            self.fail_inside()
+
     def lane(self) -> ChunkLane | None:
         if self._answer.ended:
             return None
@@ -168,6 +176,9 @@ class FaultNet(StandIn, ABC):
             self.fail_inside()
 
     # ------------------------------------------------------------ to the owner
+
+    @abstractmethod
+    def _began(self, head: WholeHead, data: bytes) -> None: ...
 
     @abstractmethod
     def _brought(self, data: bytes) -> None: ...

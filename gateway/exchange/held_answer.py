@@ -14,11 +14,11 @@ class HeldAnswer:
 
     __slots__ = ("_parts", "_size", "headers", "ok", "status", "streams")
 
-    def __init__(self, status: int, headers: Headers) -> None:
+    def __init__(self, status: int, headers: Headers, *, streams: bool = False) -> None:
+        """`streams`: it is known to; False: that is for its headers to say."""
         self.status = status
         self.headers = headers
-        kind = find(headers, b"content-type")
-        self.streams = kind is not None and kind.lower().startswith(b"text/event-stream")
+        self.streams = streams or _are_of_a_stream(headers)
         self.ok = 200 <= status < 300
         self._parts: list[bytes] = []
         self._size = 0
@@ -54,3 +54,8 @@ class HeldAnswer:
             extra = [*extra, (b"content-length", b"%d" % self._size)]
         self.send(downstream, extra)
         downstream.on_end(counts)
+
+
+def _are_of_a_stream(headers: Headers) -> bool:
+    kind = find(headers, b"content-type")
+    return kind is not None and kind.lower().startswith(b"text/event-stream")

@@ -204,6 +204,10 @@ class WatchedRequest(StandIn):
             self._watcher.first_token(self)
         self._client.on_body(data)
 
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        self.on_head(head.status, head.headers + http_answer.fields_of(own))
+        self.on_body(body)
+
     def lane(self) -> ChunkLane | None:
         return None  # each piece is looked at
 

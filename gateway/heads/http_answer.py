@@ -10,7 +10,8 @@ from radixgate.proto.error_body import error_body, retry_after
 JSON = (b"content-type", b"application/json")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-_END_AND_LAST_CHUNK = b"\r\n" + LAST_CHUNK
+END_OF_CHUNK = b"\r\n"
+END_AND_LAST_CHUNK = END_OF_CHUNK + LAST_CHUNK
 CHUNKED = b"transfer-encoding: chunked\r\n"
 
 _STATUS_LINES = {
@@ -64,8 +65,3 @@ def error_answer(error: RadixgateError) -> tuple[int, Headers, bytes]:
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-def around(body: bytes) -> tuple[bytes, bytes]:
-    """What stands before and behind all of a body that goes out as one chunk."""
-    return b"%x\r\n" % len(body), _END_AND_LAST_CHUNK

@@ -168,6 +168,12 @@ class Story(StandIn):
             self.first_token_at = self._clock.now()
         self._client.on_body(data)
 
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        self.status, self.streams = head.status, head.streams
+        if self.first_token_at is None and self._brings_output(body):
+            self.first_token_at = self._clock.now()
+        self._client.on_begin(head, own, body)
+
     def lane(self) -> ChunkLane | None:
         return None if self.first_token_at is None else self._client.lane()
 

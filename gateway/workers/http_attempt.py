@@ -12,7 +12,13 @@ from msgspec import structs
 from radixgate.errors import InternalFault, RadixgateError, WorkerFailed
 from radixgate.gateway.attempt.abort_order import AbortOrder, rid_of
 from radixgate.gateway.attempt.aborted_answer import AbortedByOrder
-from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, FrontRequest, Headers
+from radixgate.gateway.attempt.attempt import (
+    AnswerCounts,
+    Downstream,
+    FrontRequest,
+    Headers,
+    WholeHead,
+)
 from radixgate.gateway.attempt.broken_stream import BrokenStream
 from radixgate.gateway.attempt.lane import ChunkLane
 from radixgate.gateway.settings.header_rules import Crosses
@@ -47,6 +53,7 @@ class HttpAttempt:
     """One request on one connection: an `Attempt` to the core, a listener to the connection."""
 
     __slots__ = (
+        "_begins",
         "_connection",
         "_dialing",
         "_downstream",
@@ -75,6 +82,7 @@ class HttpAttempt:
         self._dialing: asyncio.Task[None] | None = None
         self._paused = False
         self._reader: AnswerReader | None = None  # None: an answer that is not read
+        self._begins: WholeHead | None = None  # of a stream, until bytes come that it is told with
         self._lane: ChunkLane | None = None  # None: there is none, or not yet
         self._rid: object = _UNREAD  # until an order asks for it
         self.orders = 0  # to end it, that the worker has been told and not refused
@@ -145,7 +153,7 @@ class HttpAttempt:
     def on_response(self, status: int, headers: Headers) -> None:
         if self._downstream is None:
             return
-        if self.by_order and status >= 400:
+        if status >= 400 and self.by_order:
             self.fail(_aborted())  # so some workers end what has not begun, or does not stream
             return
         if status == 401 and self._way.pool.credentials:
@@ -155,6 +163,10 @@ class HttpAttempt:
         seen = self._way.seen_heads.of(status, headers)
         if seen.reader is not None:
             self._reader = seen.reader()
+        if seen.whole is not None and seen.whole.streams:
+            # One that ends behind its head has no finish, and has failed.
+            self._begins = seen.whole
+            return
         self._downstream.on_head(status, seen.passed)
 
     def on_data(self, data: bytes) -> None:
@@ -166,7 +178,11 @@ class HttpAttempt:
         if self._lane is not None:
             self._lane.send(data)
             return
-        downstream.on_body(data)
+        begins, self._begins = self._begins, None
+        if begins is None:
+            downstream.on_body(data)
+        else:
+            downstream.on_begin(begins, b"", data)
         self._lane = downstream.lane()
 
     def on_answer(self, status: int, headers: Headers, body: bytes) -> None:

@@ -39,6 +39,10 @@ class Recorder:
         assert not self.over
         self.body += data
 
+    def on_begin(self, head: WholeHead, own: bytes, body: bytes) -> None:
+        self.on_head(head.status, head.headers)
+        self.on_body(body)
+
     def lane(self) -> None:
         return None
 

@@ -10,7 +10,7 @@ import pytest
 from front_door import JSON, connections_of, served
 from radixgate.gateway.attempt.attempt import AnswerCounts, WholeHead
 from radixgate.gateway.heads.http_answer import head_lines
-from raw_client import RawClient, request
+from raw_client import Answer, RawClient, request
 from until import until
 
 
@@ -135,3 +135,32 @@ async def test_a_body_that_drips_is_refused_in_time() -> None:
         answer = await client.answer()
         assert (answer.status, answer.json["error"]["code"]) == (408, "timeout")
         assert await client.ended()
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+@pytest.mark.parametrize("framed", [False, True], ids=["chunks", "a-length"])
+async def test_a_stream_under_a_known_head_goes_out_as_any_other(
+    version: bytes, framed: bool
+) -> None:
+    fields = [(b"content-type", b"text/event-stream"), *[(b"content-length", b"20")] * framed]
+    name = (b"x-request-id", b"r-1")
+    head = WholeHead(200, fields, head_lines(200, fields), framed=framed, streams=True)
+    answers = list[Answer]()
+    for known in (False, True):
+        async with served() as gateway, RawClient(gateway.port) as client:
+            gateway.generator.by_hand = True
+            client.send(request("/generate", b"x").replace(b"HTTP/1.1", b"HTTP/" + version))
+            asked = await gateway.generator.next()
+            (connection,) = connections_of(gateway.front)
+            assert not connection.head_written
+            if known:
+                asked.client.on_begin(head, b"x-request-id: r-1\r\n", b"data: one\n")
+            else:
+                asked.client.on_head(200, [*fields, name])
+                asked.client.on_body(b"data: one\n")
+            assert connection.head_written
+            asked.client.on_body(b"data: two\n")
+            asked.client.on_end(None)
+            answers.append(await client.answer())
+    assert answers[1] == answers[0]
+    assert answers[1].body == b"data: one\ndata: two\n"

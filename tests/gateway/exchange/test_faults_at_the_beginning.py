@@ -86,11 +86,14 @@ async def test_who_waited_for_an_experiment_and_cannot_be_begun_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("call", "cut"),
-    [pytest.param(1, True, id="the-head-and-an-event"), pytest.param(2, False, id="an-event")],
+    ("name", "cut"),
+    [
+        pytest.param("on_begin", True, id="the-head-and-an-event"),
+        pytest.param("on_body", False, id="an-event"),
+    ],
 )
-async def test_no_second_head_stands_behind_the_first(faults: Faults, call: int, cut: bool) -> None:
-    strike = Strike(FrontConnection, "on_body", call, after=True)
+async def test_no_second_head_stands_behind_the_first(faults: Faults, name: str, cut: bool) -> None:
+    strike = Strike(FrontConnection, name, after=True)
     async with struck_gateway(faults, strike, NO_RULES, own=False, stream=True) as (gateway, seen):
         assert seen.raw_heads <= 1
         assert seen.cut == cut

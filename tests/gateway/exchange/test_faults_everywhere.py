@@ -18,13 +18,16 @@ from until import until
 
 # What is called, and how often at most of one request.
 WAYS: list[tuple[type, dict[str, int]]] = [
-    (ClientAnswer, {"hold": 1, "add": 3, "lane": 2, "end": 1, "end_at_once": 1}),
+    (ClientAnswer, {"hold": 1, "begin": 1, "add": 3, "lane": 2, "end": 1, "end_at_once": 1}),
     (ClientAnswer, {"_time_piece": 2, "_time_first_token": 1, "_own_lines": 1, "_own_headers": 1}),
     (HeldAnswer, {"add": 1, "send": 1, "send_whole": 1}),
-    (FrontConnection, {"on_head": 1, "on_body": 3, "on_end": 1, "on_answer": 1}),
+    (FrontConnection, {"on_head": 1, "on_begin": 1, "on_body": 3, "on_end": 1, "on_answer": 1}),
     (Lease, {"first_output": 1}),
     (Exchange, {"begin": 1, "_read": 1, "_ask": 1, "_dispatch": 1, "_start": 1}),
-    (Exchange, {"_over": 1, "_end_attempt": 1, "_brought": 3, "_came_whole": 1, "_ended": 1}),
+    (
+        Exchange,
+        {"_began": 1, "_over": 1, "_end_attempt": 1, "_brought": 3, "_came_whole": 1, "_ended": 1},
+    ),
     (openai_answer._Stream, {"item": 3, "end": 1}),
     (openai_answer._Whole, {"item": 3, "end": 1}),
 ]

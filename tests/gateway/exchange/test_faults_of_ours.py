@@ -21,7 +21,6 @@ from radixgate.gateway.choice.another_try import AnotherTry
 from radixgate.gateway.choice.worker_choice import WorkerChoice
 from radixgate.gateway.entry.http_front import FrontConnection
 from radixgate.gateway.exchange.client_answer import ClientAnswer
-from radixgate.gateway.exchange.held_answer import HeldAnswer
 from radixgate.gateway.observe.metrics import GatewayMetrics
 from radixgate.gateway.workers.http_attempt import HttpAttempt
 from radixgate.gateway.workers.worker_foreign import ForeignWorker
@@ -49,9 +48,9 @@ BEFORE_A_BYTE = [
     pytest.param(False, HttpAttempt, "send", id="it-is-sent"),
     pytest.param(False, Lease, "first_output", id="a-whole-answer-has-come"),
     pytest.param(False, WorkerChoice, "ended", id="its-attempt-ends"),
-    pytest.param(True, ClientAnswer, "hold", id="a-head-comes"),
-    pytest.param(True, ClientAnswer, "add", id="the-first-piece-comes"),
-    pytest.param(True, HeldAnswer, "send", id="it-begins-to-go-out"),
+    pytest.param(True, HttpAttempt, "on_response", id="a-head-comes"),
+    pytest.param(True, ClientAnswer, "begin", id="the-first-piece-comes"),
+    pytest.param(True, FrontConnection, "on_begin", id="it-begins-to-go-out"),
 ]
 
 

@@ -5,7 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
-from radixgate.gateway.attempt.first_token import MAX_LOOKED_AT_BYTES, FirstToken
+from radixgate.gateway.attempt.first_token import (
+    MAX_LOOKED_AT_BYTES,
+    FirstToken,
+    begins_with_output,
+)
 from radixgate.gateway.workers.answer_reading import (
     TRIM_AT_BYTES,
     TRIM_FAST_AT_BYTES,
@@ -168,6 +172,31 @@ def test_the_first_token_is_the_first_output(event: bytes, is_output: bool) -> N
     assert not first.feed(event[:9])
     assert first.feed(event[9:]) is is_output
     assert first.feed(DELTA) or is_output
+
+
+PLAIN = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("piece", "begins"),
+    [
+        pytest.param(PLAIN, True, id="an-event"),
+        pytest.param(PLAIN + ROLE, True, id="and-more"),
+        pytest.param(NATIVE, True, id="native"),
+        pytest.param(ROLE + PLAIN, False, id="role"),
+        pytest.param(DONE, False, id="done"),
+        pytest.param(PLAIN[:-1], False, id="cut"),
+        pytest.param(b": ping\n\n" + PLAIN, False, id="comment"),
+        pytest.param(PLAIN.replace(b"\n", b"\r\n"), False, id="crlf"),
+        pytest.param(b"data: {\ndata: }\n\n", False, id="two-lines"),
+        pytest.param(b"data: x\r\rdata: y\n\n", False, id="two-events-by-cr"),
+    ],
+)
+def test_a_first_piece_is_known_at_once_where_its_first_event_is_plain(
+    piece: bytes, begins: bool
+) -> None:
+    assert begins_with_output(piece) is begins
+    assert not begins or FirstToken().feed(piece)
 
 
 def test_a_stream_that_shows_no_token_is_not_searched_for_ever() -> None:
