@@ -18,14 +18,23 @@ from radixgate.gateway.upstream.pool import UpstreamPool
 
 
 class Ring:
-    """Keeps what it is given, and says that all of it has gone out."""
+    """Keeps each row that is worth it by the numbers of its sockets."""
 
     def __init__(self) -> None:
         self.rows: list[dict[int, bytes]] = []
 
-    def send(self, fds: list[int], pieces: list[bytes], /) -> list[tuple[int, int]]:
-        self.rows.append(dict(zip(fds, pieces, strict=True)))
-        return []
+    def send(
+        self,
+        waiting: dict[asyncio.Transport, bytes],
+        fds: dict[asyncio.Transport, int],
+        least: int,
+        /,
+    ) -> list[tuple[asyncio.Transport, bytes]]:
+        sent = {fds[to]: data for to, data in waiting.items() if to in fds}
+        if len(sent) < least:
+            return list(waiting.items())
+        self.rows.append(sent)
+        return [(to, data) for to, data in waiting.items() if to not in fds]
 
 
 class SentOn(Wire):
