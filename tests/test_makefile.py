@@ -19,6 +19,7 @@ SOURCES = (
     "gateway/loop/row_compiled.c",
     "gateway/attempt/flow_compiled.c",
 )
+INCLUDED = ("radix_mirror/held.h",)
 
 
 @pytest.mark.parametrize("target", ["install", "install-dev"])
@@ -28,7 +29,7 @@ SOURCES = (
         (None, False),
         ("pyproject.toml", True),
         ("constraints.txt", True),
-        *((source, True) for source in SOURCES),
+        *((source, True) for source in (*SOURCES, *INCLUDED)),
         ("proto/chained.py", False),
     ],
 )
@@ -36,7 +37,7 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
     tmp_path: Path, target: str, edited: str | None, stale: bool
 ) -> None:
     shutil.copy(MAKEFILE, tmp_path)
-    for name in ("pyproject.toml", "constraints.txt", *SOURCES):
+    for name in ("pyproject.toml", "constraints.txt", *SOURCES, *INCLUDED):
         _write(tmp_path / name, at_s=1)
     for stamp in (".venv/bin/python", *STAMPS):
         _write(tmp_path / stamp, at_s=2)
@@ -48,7 +49,7 @@ def test_an_edit_of_what_is_installed_makes_it_stale(
 
 def test_what_could_not_be_compiled_is_told(tmp_path: Path) -> None:
     shutil.copy(MAKEFILE, tmp_path)
-    for name in ("pyproject.toml", "constraints.txt", ".venv/bin/python", *SOURCES):
+    for name in ("pyproject.toml", "constraints.txt", ".venv/bin/python", *SOURCES, *INCLUDED):
         _write(tmp_path / name, at_s=2)
     older, newer, *missing = SOURCES
     _write(tmp_path / older.replace(".c", ".abi3.so"), at_s=1)
