@@ -30,7 +30,7 @@ LARGE_BODY_BYTES = 2 * 1024 * 1024
 _LONG_BYTES = 1024 * 1024
 # Of messages, parts and tools; where there are more, they have under 64 bytes each.
 _MOST_ITEMS = 16_384
-_PROMPTS = frozenset(("prompt", "input_ids", "input", "text"))
+PROMPTS = frozenset(("prompt", "input_ids", "input", "text"))
 _RESPONSES = b"/v1/responses"  # of which the input is one prompt
 _PARTS = frozenset(("messages", "tools"))
 _IDS = frozenset(("prompt", "input_ids"))
@@ -64,8 +64,8 @@ class LargeBodies:
 def read_large(path: bytes, body: bytes) -> ForeignRequest:
     """As `read_foreign`, but for the items behind the first of a long array; the prompt of an array
     of ids is as the client wrote it. Called in any thread."""
-    names = _IDS if path == _RESPONSES else _PROMPTS
-    fields, ids = _fields_but_ids(body, names)
+    names = _IDS if path == _RESPONSES else PROMPTS
+    fields, ids = fields_but_ids(body, names)
     prompt: bytes | None = None
     less: dict[str, bytes] = {}
     for name, written in (fields or {}).items():
@@ -81,9 +81,9 @@ def read_large(path: bytes, body: bytes) -> ForeignRequest:
             continue
         elif name in _PARTS or (name == "input" and path == _RESPONSES):
             less[name] = _cut(value)
-        elif name in _PROMPTS and _NUMBERS.match(value):
+        elif name in PROMPTS and _NUMBERS.match(value):
             less[name], prompt = b"[0]", value
-        elif name in _PROMPTS and (first := _first(value)):
+        elif name in PROMPTS and (first := _first(value)):
             less[name] = b"[%b]" % first
     if fields is None or not (less or ids):
         return read_foreign(path, body)
@@ -94,7 +94,7 @@ def read_large(path: bytes, body: bytes) -> ForeignRequest:
 
 def read_large_object(body: bytes) -> dict[str, object]:
     """As `decode_object`, but a long array of token ids is an `array`. Called in any thread."""
-    fields, cut = _fields_but_ids(body, _IDS)
+    fields, cut = fields_but_ids(body, _IDS)
     fields = fields or {}
     read = {name: ids for name, value in cut.items() if (ids := long_token_ids(value, name))}
     for name in (fields.keys() & _IDS) - cut.keys():
@@ -134,7 +134,7 @@ def _fields(body: bytes) -> dict[str, msgspec.Raw] | None:
         return None
 
 
-def _fields_but_ids(
+def fields_but_ids(
     body: bytes, names: Collection[str]
 ) -> tuple[dict[str, msgspec.Raw] | None, dict[str, bytes]]:
     """The fields, and by name those that are long arrays of numbers, in whose place there is a

@@ -6,6 +6,7 @@ keeps its bytes.
 
 import msgspec
 
+from radixgate.gateway.asking.large_bodies import LARGE_BODY_BYTES, PROMPTS, fields_but_ids
 from radixgate.gateway.attempt.caller import Caller
 
 _FIELDS = ("cache_salt", "extra_key")
@@ -19,7 +20,7 @@ def salted_body(body: bytes, caller: Caller) -> bytes:
     """
     if not caller.salted:
         return body
-    fields = _decode(body)
+    fields = _fields(body)
     given = [_given(fields.pop(name, None)) for name in _FIELDS]
     salt = caller.salt(*given)
     if salt is None:
@@ -29,6 +30,15 @@ def salted_body(body: bytes, caller: Caller) -> bytes:
     for name in _FIELDS:
         fields[name] = raw
     return msgspec.json.encode(fields)
+
+
+def _fields(body: bytes) -> dict[str, msgspec.Raw]:
+    if len(body) < LARGE_BODY_BYTES:
+        return _decode(body)
+    fields, ids = fields_but_ids(body, PROMPTS)
+    if fields is None:
+        return _decode(body)
+    return fields | {name: msgspec.Raw(value) for name, value in ids.items()}
 
 
 def _given(value: msgspec.Raw | None) -> bytes:

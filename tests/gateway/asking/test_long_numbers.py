@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from radixgate.errors import RequestError
 from radixgate.gateway.asking import large_bodies, long_json, long_numbers
+from radixgate.gateway.asking import salted_body as salted_bodies
 from radixgate.gateway.asking.foreign_request import read_foreign
 from radixgate.gateway.asking.large_bodies import read_large, read_large_object
+from radixgate.gateway.asking.salted_body import salted_body
+from radixgate.gateway.attempt.caller import Caller
 from radixgate.proto.fields import decode_object
 
 LEAST, SLICE = 30, 7
@@ -132,3 +135,18 @@ def test_ids_are_what_they_are(ids: list[int]) -> None:
         assert list(read["input_ids"]) == ids  # type: ignore[call-overload]
         prompt = read_large(b"/generate", written.encode()).prompt
         assert json.loads(prompt) == ids
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_tenant_s_salt_comes_to_them_and_they_stay_as_they_are_written(
+    indent: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"input_ids": IDS, "cache_salt": "own", "n": 1}
+    written = json.dumps(body, indent=indent).encode()
+    tenant = Caller(tenant="a", salted=True)
+    at_once = salted_body(written, tenant)
+    monkeypatch.setattr(salted_bodies, "LARGE_BODY_BYTES", 100)
+    monkeypatch.setattr(salted_bodies, "_decode", None)  # it would take all of it
+    assert salted_body(written, tenant) == at_once
+    assert json.loads(at_once)["input_ids"] == IDS
+    assert found(at_once) == found(written)
