@@ -1,4 +1,4 @@
-"""Whether a run measured the server or its own client."""
+"""Whether a run measured the server, its own client, or nothing."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -44,8 +44,10 @@ def judge(
     open_loop: bool,
     max_concurrency: int | None,
 ) -> Verdict:
-    """The rules: P99 lag, achieved over offered rate, loop lag and CPU of each process."""
+    """The rules: any success, P99 lag, achieved over offered rate, loop lag and CPU a process."""
     reasons = list(_of_clients(clients))
+    if not any(record.ok for record in records):
+        reasons.insert(0, f"none of {len(records)} requests succeeded: nothing was measured")
     notes: list[str] = []
     offered = achieved = None
     if open_loop:

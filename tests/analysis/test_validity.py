@@ -53,6 +53,13 @@ def test_each_rule_gives_its_reason(found: Verdict, reason: str) -> None:
     assert reason in "; ".join(found.reasons)
 
 
+def test_a_run_without_a_success_measured_nothing() -> None:
+    failed = [replace(record((0.1, 1)), failure="refused")] * 3
+    for open_loop in (True, False):
+        found = judge(failed, [WELL], open_loop=open_loop, max_concurrency=None)
+        assert found.reasons == ("none of 3 requests succeeded: nothing was measured",)
+
+
 def test_a_lag_may_be_a_hundredth_of_the_median_ttft() -> None:
     assert judged(0.019, ttft_s=2.0).valid
     assert not judged(0.021, ttft_s=2.0).valid
