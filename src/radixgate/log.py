@@ -3,6 +3,13 @@
 import logging
 import sys
 
+# What a worker says of itself stands in fields, too: it must not begin a line of its own, nor give
+# orders to a terminal.
+_NOT_IN_A_LINE = {
+    code: chr(code).encode("unicode_escape").decode()
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+}
+
 
 class LineFormatter(logging.Formatter):
     """`2026-01-31T12:00:00Z INFO radixgate.gateway worker down worker=w1 failures=3`."""
@@ -14,7 +21,9 @@ class LineFormatter(logging.Formatter):
         fields = getattr(record, "fields", None)
         if not fields:
             return line
-        return f"{line} " + " ".join(f"{key}={value}" for key, value in fields.items())
+        return f"{line} " + " ".join(
+            f"{key}={str(value).translate(_NOT_IN_A_LINE)}" for key, value in fields.items()
+        )
 
 
 def set_up(level: str = "info") -> None:
