@@ -90,6 +90,8 @@ def _of_lag(records: Sequence[RequestRecord], max_concurrency: int | None) -> It
 
 def _of_clients(clients: Sequence[ClientHealth]) -> Iterator[str]:
     for client in clients:
+        if not client.requests:
+            continue  # it measured nothing, however it fared in its moment
         if client.loop_lag_p99_s > _LOOP_LAG_S:
             yield (
                 f"client process {client.process}: P99 loop lag "

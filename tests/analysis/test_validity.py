@@ -60,6 +60,12 @@ def test_a_run_without_a_success_measured_nothing() -> None:
         assert found.reasons == ("none of 3 requests succeeded: nothing was measured",)
 
 
+def test_a_process_without_a_request_spoils_nothing() -> None:
+    busy = replace(WELL, cpu_share=1.0, loop_lag_p99_s=0.1)
+    assert not judged(client=busy).valid
+    assert judged(client=replace(busy, requests=0)).valid
+
+
 def test_a_lag_may_be_a_hundredth_of_the_median_ttft() -> None:
     assert judged(0.019, ttft_s=2.0).valid
     assert not judged(0.021, ttft_s=2.0).valid
