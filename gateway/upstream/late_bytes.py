@@ -22,20 +22,20 @@ class LateBytes:
 
     def __init__(self, transport: asyncio.Transport, turn: LoopTurn) -> None:
         sock = transport.get_extra_info("socket")
-        # Under TLS what the socket holds is not what its protocol gets.
-        tls = transport.get_extra_info("sslcontext") is not None
-        self._fd = -1 if sock is None or tls else sock.fileno()
+        fd = -1 if sock is None else sock.fileno()
+        # Under TLS what the socket holds is not what its protocol gets: it is not read past that.
+        self._fd = fd if transport.get_extra_info("sslcontext") is None else -1
         poll = select.poll()
-        if self._fd >= 0:
-            poll.register(self._fd, select.POLLIN)
+        if fd >= 0:
+            poll.register(fd, select.POLLIN)
         self._has_come = poll.poll
         self._transport, self._turn = transport, turn
         self.error: OSError | None = None  # for which the connection was ended
 
     def has_come(self) -> bool:
-        """Something that has not been read, or an end; of an open connection. Under TLS nobody
-        knows: what has come need not be for its protocol."""
-        return self._fd >= 0 and bool(self._has_come(0))
+        """Something that has not been read, or an end; of an open connection. Under TLS it need not
+        be for its protocol."""
+        return bool(self._has_come(0))
 
     def behind(self, data: bytes, queued: int = 0) -> bytes:
         """`data`, of an answer in chunks, and what has come behind it. 1 us where nothing has.

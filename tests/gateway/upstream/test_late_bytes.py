@@ -86,6 +86,18 @@ def test_nothing_is_read_where_it_pays_not(
     assert pair[0].recv(10) == b"more"
 
 
+@pytest.mark.parametrize("tls", [False, True])
+def test_what_has_come_is_seen_and_left_under_tls_too(pair: Pair, tls: bool) -> None:
+    late = LateBytes(cast(asyncio.Transport, Wire(pair[0], tls=tls)), LoopTurn())
+    assert not late.has_come()
+    pair[1].sendall(b"more")
+    assert late.has_come()
+    assert pair[0].recv(10) == b"more"
+    assert not late.has_come()
+    pair[1].close()
+    assert late.has_come(), "the end, too"
+
+
 def test_who_wants_no_more_is_not_read_nor_is_a_number_that_may_be_anothers(pair: Pair) -> None:
     wire = Wire(pair[0])
     late = LateBytes(cast(asyncio.Transport, wire), LoopTurn())
