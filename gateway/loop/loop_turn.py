@@ -114,8 +114,10 @@ class LoopTurn:
     def end(self) -> None:
         """Work off all that was read, take the next steps, then write all that waits."""
         # Answers first: what they free is there for the requests.
-        self.answers.work_off()
-        self.requests.work_off()
+        if self.answers.pieces:
+            self.answers.work_off()
+        if self.requests.pieces:
+            self.requests.work_off()
         while self._steps:
             self._take_steps()
         self._called = False
@@ -145,15 +147,15 @@ class LoopTurn:
 class Intake:
     """Pieces of one kind that were read in this turn, in order."""
 
-    __slots__ = ("_pieces", "_turn")
+    __slots__ = ("_turn", "pieces")
 
     def __init__(self, turn: LoopTurn) -> None:
         self._turn = turn
-        self._pieces: list[tuple[Reader, bytes]] = []
+        self.pieces: list[tuple[Reader, bytes]] = []
 
     def take(self, reader: Reader, data: bytes) -> None:
         """Have `reader` receive it behind all that was read before."""
-        pieces = self._pieces
+        pieces = self.pieces
         if self._turn.at_once or len(data) >= AT_ONCE_BYTES:
             if pieces:
                 self.work_off()
@@ -167,7 +169,7 @@ class Intake:
 
     def work_off(self) -> None:
         """Now: the turn is over, or something else has happened to one of the connections."""
-        pieces, self._pieces = self._pieces, []
+        pieces, self.pieces = self.pieces, []
         for reader, data in pieces:
             _receive(reader, data)
 

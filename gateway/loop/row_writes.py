@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, cast
 
 _log = logging.getLogger(__name__)
-# Of fewer the queue itself costs as much as it saves.
-WORTH_A_ROW = 8
+# So many are already worth more than the queue itself costs: a step of a few streams.
+WORTH_A_ROW = 4
 
 
 class Ring(Protocol):

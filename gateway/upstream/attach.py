@@ -21,6 +21,8 @@ from radixgate.proto.generated import worker_pb2 as pb
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _GIVE_BACK = STREAM_CREDIT // 2
 _TIMER_SLACK_S = 0.005  # until a timer that has run out is heard
+# Once: looking it up there raises and catches an exception inside, each time.
+_read_batch = pb.StepBatch.FromString
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +82,7 @@ class _Connection:
     def _on_message(self, message: bytes) -> None:
         """Raises BrokenStream before any of it is handed on."""
         try:
-            batch = pb.StepBatch.FromString(message)
+            batch = _read_batch(message)
         except DecodeError as exc:
             raise BrokenStream(f"a message that is no batch of a step: {exc}") from exc
         tokens = batch.tokens
@@ -218,7 +220,8 @@ class AttachStream:
 
     def _take(self, batch: pb.StepBatch, columns: Columns) -> None:
         self.heard = True
-        for refused in batch.refused:
+        # As a slice: the end of a message's own sequence is an exception, made and thrown away.
+        for refused in batch.refused[:]:
             receiver = self._receivers.pop(refused.handle, None)
             if receiver is None:
                 continue
@@ -245,7 +248,7 @@ class AttachStream:
                 receiver.on_token(token_id, text)
             except Exception:
                 self._fail(handle, receiver)
-        for item in batch.items:
+        for item in batch.items[:]:
             receiver = receivers.get(item.handle)
             if receiver is None:
                 continue

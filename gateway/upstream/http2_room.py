@@ -1,15 +1,19 @@
-"""How much a worker lets us send by HTTP/2, and frames of data within it.
+"""How much a worker lets us send by HTTP/2, with frames of data within it, and we let it.
 
-The windows are h2's own, as its settings move them. But what comes for each message that is sent
+Its windows are h2's own, as its settings move them. But what comes for each message that is sent
 (a frame of data out, two updates of windows in) is not h2's work: it took ten times as long.
 """
 
 import struct
+from collections.abc import Callable
 
 from h2.connection import H2Connection
 
+from radixgate.gateway.upstream.grpc_messages import BrokenStream
+
 _DATA_HEAD = struct.Struct(">HBBBI")  # length in 24 bits, type, flags, stream
 _INCREMENT = struct.Struct(">I")
+_UPDATE = struct.Struct(">HBBBII")  # of a window: such a head, and the increment
 _MOST_BYTES = 0x7FFF_FFFF  # of a window
 _STREAM_BITS = 0x7FFF_FFFF
 
@@ -45,3 +49,23 @@ class Room:
             return False
         of.outbound_flow_control_window += more
         return True
+
+
+class Window:
+    """What a worker may still send us, on the connection and on its only stream alike."""
+
+    def __init__(self, size: int, stream: int) -> None:
+        self.left = self._size = size
+        self._stream = stream
+
+    def take(self, size: int, write: Callable[[bytes], None]) -> None:
+        """So many bytes have come; writes updates of both windows once half of them is used.
+
+        Raises BrokenStream if it is more than was left.
+        """
+        self.left -= size
+        if self.left < 0:
+            raise BrokenStream("more was sent than the window allows")
+        if self.left < self._size // 2:
+            more, self.left = self._size - self.left, self._size
+            write(_UPDATE.pack(0, 4, 8, 0, 0, more) + _UPDATE.pack(0, 4, 8, 0, self._stream, more))

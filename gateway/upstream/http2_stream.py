@@ -20,7 +20,7 @@ from h2.settings import SettingCodes, Settings
 from radixgate.gateway.upstream import grpc_endings
 from radixgate.gateway.upstream.grpc_endpoint import GrpcEndpoint, NotConnected
 from radixgate.gateway.upstream.grpc_messages import BrokenStream, MessageReader, framed
-from radixgate.gateway.upstream.http2_room import Room
+from radixgate.gateway.upstream.http2_room import Room, Window
 from radixgate.gateway.upstream.http2_silence import Pings, Silence
 from radixgate.tls import HTTP2
 
@@ -38,7 +38,6 @@ CLOSE_S = 1.0  # to take our goodbye
 _NOT_HTTP2 = "what listens there does not speak HTTP/2"
 _STREAM = 1
 _HEAD = struct.Struct(">HBBBI")  # of a frame: length in 24 bits, type, flags, stream
-_WINDOW_UPDATE = struct.Struct(">HBBBII")
 _STREAM_BITS = 0x7FFF_FFFF
 _MAX_FRAME_BYTES = 16_384  # HTTP/2's own default: we allow no more
 _DATA, _HEADERS, _PUSH_PROMISE, _PING, _GOAWAY, _WINDOW = 0, 1, 5, 6, 7, 8
@@ -59,10 +58,8 @@ class Http2Stream(asyncio.Protocol):
         self, endpoint: GrpcEndpoint, path: str, on_message: Callable[[bytes], None], pings: Pings
     ) -> None:
         """`on_message` gets each message that comes; it may raise BrokenStream, which ends it."""
-        self._endpoint = endpoint
-        self._path = path
+        self._endpoint, self._path, self._pings = endpoint, path, pings
         self._messages = MessageReader(on_message, MAX_MESSAGE_BYTES)
-        self._pings = pings
         self._loop = asyncio.get_running_loop()
         self._silence = Silence(pings, self._ping, self._end)
         self._ended: asyncio.Future[str] = self._loop.create_future()
@@ -72,7 +69,7 @@ class Http2Stream(asyncio.Protocol):
         self._partial = b""  # of a frame
         self._greeted = False  # the worker's settings have come
         self._flows = False  # the answer's head has come, and no other block of headers has begun
-        self._window = WINDOW_BYTES  # what the worker may still send
+        self._window = Window(WINDOW_BYTES, _STREAM)
         self._status: str | None = None  # what its trailers say
         self._unsent = bytearray()  # messages, framed
         self._says_all = False  # nothing will be sent behind it
@@ -142,6 +139,10 @@ class Http2Stream(asyncio.Protocol):
             data = self._partial + data
         at, size, pongs = 0, len(data), list[bytes]()
         try:
+            if self._flows and self._messages.is_alone(data, _STREAM):
+                at = size
+                self._window.take(size - _HEAD.size, self._write)
+                self._messages.take_alone(data)
             while size - at >= _HEAD.size and not self._ended.done():
                 high, low, kind, flags, stream = _HEAD.unpack_from(data, at)
                 length, begin = high << 8 | low, at + _HEAD.size
@@ -193,14 +194,7 @@ class Http2Stream(asyncio.Protocol):
         self._write(h2.data_to_send())
 
     def _take_data(self, data: bytes, at: int, end: int, flags: int) -> None:
-        self._window -= end - at
-        if self._window < 0:
-            raise BrokenStream("more was sent than the window allows")
-        if self._window < WINDOW_BYTES // 2:
-            more, self._window = WINDOW_BYTES - self._window, WINDOW_BYTES
-            # The connection's window and the stream's: there is no other stream.
-            update = _WINDOW_UPDATE.pack(0, 4, 8, 0, 0, more)
-            self._write(update + _WINDOW_UPDATE.pack(0, 4, 8, 0, _STREAM, more))
+        self._window.take(end - at, self._write)
         if flags & _PADDED:
             if at == end or at + 1 + data[at] > end:
                 raise BrokenStream("a frame of data with more padding than it is long")
@@ -286,6 +280,7 @@ class Http2Stream(asyncio.Protocol):
         """Once, however often it is called. `code`: for our goodbye; None: it is written."""
         if not self._ended.done():
             self._ended.set_result(why)
+        self._flows = False
         self._silence.stop()
         transport = self._transport
         if transport is None or transport.is_closing():

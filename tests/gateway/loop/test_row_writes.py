@@ -186,7 +186,7 @@ def test_who_may_not_be_passed_is_written_to_by_its_transport() -> None:
 
 @needs_a_ring
 def test_what_a_socket_does_not_take_is_its_transports() -> None:
-    with wired(WORTH_A_ROW) as (wires, others):
+    with wired(8) as (wires, others):
         writes = joined(open_ring(), wires)
         others[2].close()
         wires[3].fd = -1

@@ -72,14 +72,15 @@ async def test_whoever_speaks_something_else_from_the_start_is_told_by_that(wire
         assert one.peer.closed
 
 
-async def test_what_the_receiver_cannot_read_ends_it() -> None:
+@pytest.mark.parametrize("pieces", [WHOLE, WHOLE + WHOLE])
+async def test_what_the_receiver_cannot_read_ends_it(pieces: bytes) -> None:
     async with opened() as one:
 
         def refuse(message: bytes) -> None:
             raise BrokenStream(f"no batch: {message!r}")
 
         one.stream._messages._on_message = refuse
-        one.peer.deliver(data(WHOLE + WHOLE))
+        one.peer.deliver(data(pieces))
         assert await one.why() == "no batch: b'whole'"
 
 
@@ -100,10 +101,10 @@ async def test_an_answer_that_is_not_grpcs_is_told_as_it_came() -> None:
 async def test_more_than_the_window_allows_ends_it() -> None:
     async with opened() as one:
         # Nothing is given back while half of it is left, which is used up by one frame too many.
-        one.stream._window = WINDOW_BYTES // 2
+        one.stream._window.left = WINDOW_BYTES // 2
         one.peer.deliver(data(bytes(0)))
         assert one.alive
-        one.stream._window = 9
+        one.stream._window.left = 9
         one.peer.deliver(data(framed(b"12345")))
         assert await one.why() == "more was sent than the window allows"
         assert one.messages == []

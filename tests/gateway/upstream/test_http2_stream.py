@@ -62,7 +62,9 @@ async def test_who_has_heard_enough_closes_it() -> None:
     async with opened() as one:
         one.stream.close("enough")
         one.peer.heard.clear()
+        one.peer.deliver(data(framed(b"what was on its way")))
         assert await one.why() == "enough"
+        assert one.messages == []
         assert one.peer.closed
         assert not one.peer.aborted
 
