@@ -57,7 +57,7 @@ class Known:
                 for arm in declared.arms
             ],
             "began_at": declared.began_at,
-            "seconds": logbook.now_s(),
+            "seconds": logbook.lasted_s(),
             "seed": declared.seed,
             "file": str(logbook.file.path),
             "dropped_lines": logbook.file.dropped,

@@ -35,6 +35,7 @@ class Logbook:
         self.washout: Counter[str] = Counter()  # by arm
         self._clock = clock
         self._began = clock.now()
+        self._ended_s: float | None = None  # None: it has not
         file.put(declaration)
         if schedule is not None:
             file.put(schedule)
@@ -46,6 +47,10 @@ class Logbook:
     def now_s(self) -> float:
         """Since the experiment began."""
         return self.at_s(self._clock.now())
+
+    def lasted_s(self) -> float:
+        """Up to its last line; while it goes on, up to now."""
+        return self.now_s() if self._ended_s is None else self._ended_s
 
     def at_s(self, now: float) -> float:
         """The same of a time of the clock."""
@@ -70,5 +75,6 @@ class Logbook:
 
     def end(self, ended: ExperimentEnd) -> None:
         """The last line."""
+        self._ended_s = ended.t_s
         self.file.put(ended)
         self.file.close()
