@@ -12,7 +12,7 @@ from msgspec import structs
 
 from radixgate.gateway.attempt.attempt import AnswerCounts
 from radixgate.gateway.workers.answer_json import UNKNOWN, Event, counts_of, read_event
-from radixgate.gateway.workers.let_go_choices import LetGoChoices
+from radixgate.gateway.workers.let_go_choices import LetGoChoices, tells_of_choices
 from radixgate.gateway.workers.stream_ends import data_lines, plain_finish
 from radixgate.proto import sse
 
@@ -88,7 +88,7 @@ class StreamedAnswer:
         self._size = 0
         self._trim_at = TRIM_AT_BYTES
         self._let_go = 0  # events that are kept no more
-        self._choices = LetGoChoices()  # as those told of them
+        self._choices: LetGoChoices | None = None  # as those told of them; None: they have not
         self._events: list[bytes] | None = None  # the last ones, once the stream has ended
         self._read: list[Event] | None = None  # what they say, once it has been asked for
         self._told: AnswerCounts | None = None  # of those, once they have been asked for
@@ -154,7 +154,8 @@ class StreamedAnswer:
         return self._read
 
     def told_of_choices(self) -> Sequence[bytes]:
-        return [*self._choices.last_events(), *self.last_events()]
+        before = [] if self._choices is None else self._choices.last_events()
+        return [*before, *self.last_events()]
 
     def last_events(self) -> Sequence[bytes]:
         """Their data; the last may be cut. Once it has ended."""
@@ -168,7 +169,8 @@ class StreamedAnswer:
         kept = _last_of(stream)
         let_go = stream[: len(stream) - len(kept)]
         self._let_go += _count_events(let_go)
-        if self._choices.tells(let_go):
+        if tells_of_choices(let_go):
+            self._choices = self._choices or LetGoChoices()
             self._choices.read(_events_of(let_go))
         if len(kept) > MAX_READ_BYTES:
             kept = kept[-TRIM_AT_BYTES:]

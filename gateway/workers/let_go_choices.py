@@ -30,6 +30,15 @@ class _Told(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Told).decode
 
 
+def tells_of_choices(stream: bytes) -> bool:
+    """Whether `stream`, some whole events, has anything to be kept: most have not. Two passes at
+    the speed of memory."""
+    first = stream[: stream.find(b"\n\n")]
+    if b'"meta_info"' in first:
+        return b'"index"' in first  # as in all of a batch, and in none of another
+    return b'finish_reason":"' in stream or b'finish_reason": "' in stream
+
+
 class LetGoChoices:
     """By choice: the event with its finish, or, of a native batch, its last. Bounded by choices and
     `MOST_BYTES`."""
@@ -39,14 +48,6 @@ class LetGoChoices:
     def __init__(self) -> None:
         self._events: dict[int, bytes] = {}
         self._size = 0
-
-    def tells(self, stream: bytes) -> bool:
-        """Whether `stream`, some whole events, has anything for `read`: most have not. Two passes
-        at the speed of memory."""
-        first = stream[: stream.find(b"\n\n")]
-        if b'"meta_info"' in first:
-            return b'"index"' in first  # as in all of a batch, and in none of another
-        return b'finish_reason":"' in stream or b'finish_reason": "' in stream
 
     def read(self, events: Sequence[bytes]) -> None:
         """The data of those that are let go, in their order. What is no answer is passed over."""
