@@ -168,8 +168,8 @@ class FrontConnection(asyncio.Protocol):
         return ChunkLane(self._turn, self._transport)
 
     def on_answer(self, head: WholeHead, own: bytes, body: bytes, counts: AnswerCounts) -> None:
-        answer = self._under(head, own, body, http_answer.END_AND_LAST_CHUNK)
         if self._transport is not None:
+            answer = self._under(head, own, body, http_answer.END_AND_LAST_CHUNK)
             self._turn.put(self._transport, answer)
         self._answered()
 

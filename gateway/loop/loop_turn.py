@@ -10,7 +10,7 @@ worth it.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from radixgate.gateway.loop.row_writes import RowWrites, give_up
@@ -159,28 +159,28 @@ class Intake:
         if self._turn.at_once or len(data) >= AT_ONCE_BYTES:
             if pieces:
                 self.work_off()
-            _receive(reader, data)
+            _receive(((reader, data),))
             return
-        pieces.append((reader, data))
-        if len(pieces) == 1:
+        if not pieces:
             self._turn.call()
-        elif len(pieces) == MOST_PIECES:
+        pieces.append((reader, data))
+        if len(pieces) == MOST_PIECES:
             self.work_off()
 
     def work_off(self) -> None:
         """Now: the turn is over, or something else has happened to one of the connections."""
         pieces, self.pieces = self.pieces, []
-        for reader, data in pieces:
-            _receive(reader, data)
+        _receive(pieces)
 
 
-def _receive(reader: Reader, data: bytes) -> None:
+def _receive(pieces: Iterable[tuple[Reader, bytes]]) -> None:
     """Raises nothing: the other connections must not lose their pieces, nor the turn its end."""
-    try:
-        reader.received(data)
-    except Exception as exc:
-        _log.exception("what a connection brought could not be worked off")
+    for reader, data in pieces:
         try:
-            reader.broke(exc)
-        except Exception:
-            _log.exception("and its connection could not be ended")
+            reader.received(data)
+        except Exception as exc:
+            _log.exception("what a connection brought could not be worked off")
+            try:
+                reader.broke(exc)
+            except Exception:
+                _log.exception("and its connection could not be ended")

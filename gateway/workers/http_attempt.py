@@ -220,7 +220,7 @@ class HttpAttempt:
                 return
             if reader is not None:
                 counts = reader.counts()
-            if self.by_order and counts is not None and counts.error_status:
+            if counts is not None and counts.error_status and self.by_order:
                 # Some of SGLang's aborts are errors: it did as it was told.
                 counts = structs.replace(counts, error_status=0)
         except Exception:
