@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from radixgate.errors import ConfigError, RequestError
 from radixgate.gateway.settings.access_config import check_key
@@ -48,6 +48,7 @@ def configured_workers(
             address = roster.address(entry.url)
         except RequestError as error:
             raise ConfigError(error.message) from error
+        entry = structs.replace(entry, url=address.url)  # however it is spelt
         known = found.get(address.id)
         if known is not None and known != entry:
             raise ConfigError(f"worker {address.id} is given twice, and not the same both times")
