@@ -1,6 +1,7 @@
 """Traces in Mooncake's form: hash ids expanded to tokens that share what the ids share."""
 
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -34,12 +35,12 @@ def mooncake(config: BenchConfig, workload: WorkloadConfig) -> list[PlannedPromp
             _shrunk(row.input_length, workload),
             _shrunk(row.output_length, workload),
             session=row.session_name,
-            turn=row.turn,
+            turn=turn,
             group=row.group_name,
             think_s=think_s,
             at_s=row.at_s,
         )
-        for place, (row, think_s) in enumerate(zip(rows, _think_after_s(rows), strict=True))
+        for place, (row, (turn, think_s)) in enumerate(zip(rows, _turns(rows), strict=True))
     ]
 
 
@@ -72,10 +73,22 @@ def _expander(
     return expand
 
 
-def _think_after_s(rows: list[TraceRow]) -> list[float]:
-    """A row tells the time before its own turn; a plan tells the time after it."""
-    turn_before = {(_session_key(row), row.turn - 1): row.think_before_s for row in rows}
-    return [turn_before.get((_session_key(row), row.turn), 0.0) for row in rows]
+def _turns(rows: list[TraceRow]) -> list[tuple[int, float]]:
+    """Of each row, its number in its session and the pause after it.
+
+    Rows count their turns as they like, or not at all: their order is what holds. A row tells the
+    time before its own turn; a plan tells the time after it.
+    """
+    sessions: dict[object, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        sessions[_session_key(row)].append(place)
+    found = [(0, 0.0)] * len(rows)
+    for places in sessions.values():
+        in_order = sorted(places, key=lambda place: rows[place].turn)
+        pauses = [rows[place].think_before_s for place in in_order[1:]]
+        for number, (place, think_s) in enumerate(zip(in_order, [*pauses, 0.0], strict=True)):
+            found[place] = number, think_s
+    return found
 
 
 def _session_key(row: TraceRow) -> object:

@@ -191,6 +191,18 @@ def test_sessions_of_a_trace_wait_for_each_other_and_think(tmp_path: Path) -> No
     assert schedule[2].group == "g"
 
 
+@pytest.mark.parametrize("turns", [(0, 1, 2), (None, None, None), (1, 3, 7)])
+def test_turns_may_be_counted_in_any_way_or_not_at_all(
+    tmp_path: Path, turns: tuple[int | None, ...]
+) -> None:
+    rows: list[dict[str, object]] = [
+        {**row, "session": "s", "think": 1.5, **({} if turn is None else {"turn": turn})}
+        for row, turn in zip(ROWS, turns, strict=True)
+    ]
+    schedule = traced(tmp_path, rows)
+    assert [(r.turn, r.think_s) for r in schedule] == [(0, 1.5), (1, 1.5), (2, 0.0)]
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
