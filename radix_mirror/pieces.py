@@ -51,7 +51,7 @@ class Pieces:
         self.size = blocks
         self.shortest = _SHORT * blocks  # a shorter prompt is not walked in pieces
         self._most = most_blocks
-        self._hop_pieces = hop_pieces
+        self._hops_from = hop_pieces * blocks
         self._pieces: dict[int, Piece] = {}  # by last block
         self._stretches: dict[int, _Stretch] = {}  # by first block, the oldest first
         self._stretch_of: dict[int, _Stretch] = {}  # by any block
@@ -82,7 +82,8 @@ class Pieces:
             return found.leaning
         self.paths.begin()
         leaning, end = 0, 0
-        path = self._hop(depths, tables, alive, ids)
+        long = len(ids) >= self._hops_from
+        path = self._hop(depths, tables, alive, ids) if long else None
         if path is None and (pieces := self._known_along(ids)):
             path = self.paths.walk(pieces, depths, tables, alive)
         if path is not None:
@@ -111,8 +112,6 @@ class Pieces:
         changed on it since; enters the depths. O(log pieces), O(blocks) of what has changed."""
         size, known, paths = self.size, self._pieces, self.paths
         low, high = 0, len(ids) // size
-        if high < self._hop_pieces:
-            return None
         while low < high:
             middle = (low + high + 1) // 2
             if ids[middle * size - 1] in known:
