@@ -25,6 +25,8 @@ async def read_body(http: web.Request, pace: BodyPace) -> bytes:
 
     Raises RequestTimeout, and aiohttp's errors for a body too large or not encoded as it says.
     """
+    if http.content_length is not None and http.content_length > http.client_max_size:
+        raise web.HTTPRequestEntityTooLarge(http.client_max_size, http.content_length)
     clock = asyncio.get_running_loop().time
     begun_s = clock()
     pieces: list[bytes] = []

@@ -1,5 +1,6 @@
 """A body that does not come is refused, and one that comes slowly but steadily is read."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ from aiohttp import web
 from radixgate.proto.http_errors import errors_as_json
 from radixgate.worker.serving.request_body import BodyPace, read_body
 from raw_client import RawClient, request
+from until import PATIENCE_S
 
 HASTY = BodyPace(piece_s=0.02, bytes_per_s=1e9)
 
@@ -49,6 +51,13 @@ async def test_a_body_over_the_limit_is_refused() -> None:
     async with served(HASTY) as port, RawClient(port) as client:
         answer = await client.ask(request("/echo", b"x" * 101))
         assert (answer.status, answer.json["error"]["param"]) == (413, "body")
+
+
+async def test_a_body_that_is_said_to_be_over_it_is_not_waited_for() -> None:
+    async with served(BodyPace(piece_s=600.0)) as port, RawClient(port) as client:
+        client.send(b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: 101\r\n\r\n")
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await client.answer()).status == 413
 
 
 @pytest.mark.parametrize(
