@@ -46,7 +46,7 @@ class GatewayConfig:
     )
     row_writes: bool = knob(
         True,
-        help="what goes to eight clients or more at once is handed to the kernel in one call"
+        help="what goes to four clients or more at once is handed to the kernel in one call"
         " (io_uring), where it takes it; without, io_uring is not used for it",
     )
     worker_urls: tuple[str, ...] = knob(
