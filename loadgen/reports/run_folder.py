@@ -98,7 +98,23 @@ def read_run(folder: Path) -> Run:
     if info.format != _FORMAT:
         raise ConfigError(f"{folder / RUN}: format {info.format}; this version reads {_FORMAT}")
     rows = _rows(folder / REQUESTS, _Row)
+    _check_whole(folder, info, [row.index for row in rows])
     return Run(info, [_record(row) for row in rows], _rows(folder / FLEET, FleetPoll))
+
+
+def _check_whole(folder: Path, info: RunInfo, indices: Sequence[int]) -> None:
+    """Raises ConfigError for a request that stands twice, or that is not there."""
+    seen: set[int] = set()
+    for number, index in enumerate(indices, 1):
+        if index in seen:
+            raise ConfigError(f"{folder / REQUESTS}:{number}: index {index} stands a second time")
+        seen.add(index)
+    told = sum(client.requests for client in info.clients)
+    if info.clients and told != len(indices):
+        raise ConfigError(
+            f"{folder / REQUESTS} has {len(indices)} requests, and the run had {told}: lines are"
+            " missing"
+        )
 
 
 class _Row(msgspec.Struct):

@@ -1,6 +1,7 @@
 """Reports are made of a run's files alone: the same bytes each time, and nothing secret in them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,10 +131,29 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         write_reports(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        pytest.param(
+            lambda lines: lines[:7] + lines[8:], "40 requests, and the run had 41", id="gone"
+        ),
+        pytest.param(lambda lines: [*lines, lines[3]], ":42: index 3 stands a second", id="twice"),
+    ],
+)
+def test_a_run_whose_lines_are_not_all_there_once_is_refused(
+    tmp_path: Path, lines: Callable[[list[bytes]], list[bytes]], problem: str
+) -> None:
+    requests = written(tmp_path) / "requests.jsonl"
+    requests.write_bytes(b"".join(lines(requests.read_bytes().splitlines(keepends=True))))
+    with pytest.raises(ConfigError, match=problem):
+        read_run(tmp_path)
+
+
 def test_a_run_that_only_failed_is_reported(tmp_path: Path) -> None:
     folder = written(tmp_path)
     run = read_run(folder)
-    write_run(folder, run.info, run.records[-1:], [])
+    alone = replace(run.info, clients=[replace(run.info.clients[0], requests=1)])
+    write_run(folder, alone, run.records[-1:], [])
     _, summary = write_reports(folder)
     assert summary.completed == 0
     assert "0 of 1 succeeded" in (folder / "summary.md").read_text()

@@ -70,8 +70,9 @@ def test_a_run_that_failed_says_why(tmp_path: Path) -> None:
     for name, arm in enumerate(ARMS):
         failed = replace(record(failure="HTTP 400", end=0.1), failure_detail=refused)
         sections = (BenchConfig(), WorkloadConfig(), ArrivalConfig())
-        info = run_info(sections, "abcd", [ClientHealth(0, 1, 0.1, 0.0, 0.01)], "2026-01-01")
-        write_run(tmp_path / arm, info, [failed] * (name + 1), [])
+        info = run_info(sections, "abcd", [ClientHealth(0, name + 1, 0.1, 0.0, 0.01)], "2026-01-01")
+        failures = [replace(failed, index=n) for n in range(name + 1)]
+        write_run(tmp_path / arm, info, failures, [])
     runs = [RunOf(arm, 0, arm) for arm in ARMS]
     encoded = msgspec.json.encode(Comparison(ARMS, runs, "as they were", "abcd"))
     (tmp_path / COMPARISON).write_bytes(encoded)
