@@ -1,6 +1,7 @@
 """The connections to one worker, kept alive and used again, the last one first."""
 
 import asyncio
+import logging
 import ssl
 
 from radixgate.clock import Clock
@@ -10,6 +11,9 @@ from radixgate.gateway.loop.deadlines import NEVER, Deadlines
 from radixgate.gateway.loop.loop_turn import LoopTurn
 from radixgate.gateway.upstream.connection import UpstreamConnection
 from radixgate.gateway.upstream.dial import OUT_OF_FILES, dial
+
+_SILENT_S = 10.0
+_log = logging.getLogger(__name__)
 
 
 class UpstreamPool:
@@ -35,6 +39,7 @@ class UpstreamPool:
         self.credentials = credentials
         self.heard = False  # bytes of an answer have come; who asks takes it back
         self.dialed = 0  # connections that have come about, ever
+        self._silent_until = 0.0  # of files that are lacking, which each request would say
         self._clock = clock
         self.deadline = NEVER  # of the connection that has been idle for longest
         self._deadlines = deadlines
@@ -75,12 +80,19 @@ class UpstreamPool:
             raise self.failure(f"no connection within {timeout_s:g} s") from exc
         except OSError as exc:
             if exc.errno in OUT_OF_FILES:
-                why = f"this gateway may open no more files, nor a connection to {self.url}"
-                raise OutOfFiles(f"{why} (ulimit -n)") from exc
+                raise self._out_of_files() from exc
             raise WorkerUnreachable(f"worker {self.url}: {exc.strerror or exc}") from exc
         self.dialed += 1
         self._open.add(connection)
         return connection
+
+    def _out_of_files(self) -> OutOfFiles:
+        why = f"this gateway may open no more files, nor a connection to {self.url} (ulimit -n)"
+        now = self._clock.now()
+        if now >= self._silent_until:
+            self._silent_until = now + _SILENT_S
+            _log.warning(why)
+        return OutOfFiles(why)
 
     def release(self, connection: UpstreamConnection) -> None:
         """Keep a connection for the next request; close it if enough are kept, if more has come

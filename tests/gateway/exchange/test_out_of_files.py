@@ -6,7 +6,11 @@ import socket
 
 import pytest
 
+from clocks import FakeClock
+from radixgate.errors import OutOfFiles
 from radixgate.fleet.fleet import WorkerState
+from radixgate.gateway.loop.deadlines import Deadlines
+from radixgate.gateway.loop.loop_turn import LoopTurn
 from radixgate.gateway.settings.reliability_config import ReliabilityConfig
 from radixgate.gateway.settings.rules import GatewayRules
 from radixgate.gateway.upstream import pool as pools
@@ -55,6 +59,29 @@ async def test_a_check_that_opens_no_connection_takes_no_worker_down(
             while not member.trouble:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert member.state is WorkerState.READY
+
+
+async def test_the_log_has_it_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    pool = pools.UpstreamPool(
+        *("127.0.0.1", 1),
+        clock=clock,
+        deadlines=Deadlines(clock),
+        turn=LoopTurn(),
+        max_idle=1,
+        idle_timeout_s=1.0,
+    )
+    monkeypatch.setattr(pools, "dial", no_file)
+    lines = []
+    for _ in range(5):
+        with pytest.raises(OutOfFiles):
+            await pool.connect(1.0)
+        lines.append(len(caplog.records))
+        clock.advance(4.0)
+    assert lines == [1, 1, 1, 2, 2]
+    assert "may open no more files, nor a connection to http://127.0.0.1:1" in caplog.text
 
 
 async def test_of_several_addresses_none_is_blamed_either() -> None:
