@@ -6,9 +6,10 @@ from collections.abc import Callable
 from radixgate.errors import RadixgateError, WorkerBusy, WorkerFailed, WorkerRefused
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.attempt.answer_progress import AnswerProgress
-from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream
+from radixgate.gateway.attempt.attempt import AnswerCounts, Downstream, WholeHead
 from radixgate.gateway.attempt.flow import NOTED_TOKENS, Flow
 from radixgate.gateway.attempt.lane import ChunkLane
+from radixgate.gateway.heads import http_answer
 from radixgate.gateway.upstream.attach import AttachStream
 from radixgate.proto import sse
 from radixgate.proto.generated import worker_pb2 as pb
@@ -16,6 +17,10 @@ from radixgate.proto.single_tokens import SingleTokens
 
 # The worker is full or stopping. Another one may do, as when it is broken (500).
 _BUSY = frozenset((429, 503))
+_OF_EVENTS = [(b"content-type", sse.CONTENT_TYPE), (b"cache-control", b"no-cache")]
+_HEAD_OF_EVENTS = WholeHead(
+    200, _OF_EVENTS, http_answer.head_lines(200, _OF_EVENTS), framed=False, streams=True
+)
 
 
 class GrpcAttempt:
@@ -114,10 +119,8 @@ class GrpcAttempt:
             return
         data = self._progress.take(running.prompt, item, running.prior)
         if self._streamed:
-            if not self._progress.head_sent:
-                self._send_head(None)
             if data:
-                self.downstream.on_body(data)
+                self._send(data)
             if self._over:
                 return  # it could not be handed on
             running.untaken += len(item.token_ids)
@@ -128,13 +131,11 @@ class GrpcAttempt:
 
     def begin_tokens(self, prompt: int) -> "tuple[array[int], SingleTokens]":
         """Before the first single token of a prompt: see `AnswerProgress.tokens_of`."""
-        if self._streamed and not self._progress.head_sent:
-            self._send_head(None)
         return self._progress.tokens_of(prompt)
 
     def send_event(self, event: bytes) -> ChunkLane | None:
         """The way for those behind it, if there is a shorter one."""
-        self.downstream.on_body(event)
+        self._send(event)
         return self.downstream.lane()
 
     def let_flow(self, running: "_Running", flow: Flow) -> None:
@@ -178,30 +179,28 @@ class GrpcAttempt:
     def _end(self) -> None:
         self._on_over(self)
         rest = self._progress.renderer.end()
-        if not self._progress.head_sent:
-            self._send_head(len(rest))
-        if not self._over:
-            self.downstream.on_body(rest)
+        if self._streamed:
+            self._send(rest)
         if self._over:
             return  # it could not be handed on
         usage = self._progress.usage
-        self.downstream.on_end(
-            AnswerCounts(
-                prompt=usage.prompt_tokens,
-                cached=usage.cached_tokens,
-                completion=usage.completion_tokens,
-            )
+        counts = AnswerCounts(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            completion=usage.completion_tokens,
         )
+        if self._streamed:
+            self.downstream.on_end(counts)
+        else:
+            self.downstream.on_answer(_head_of_whole(len(rest)), b"", rest, counts)
 
-    def _send_head(self, length: int | None) -> None:
+    def _send(self, events: bytes) -> None:
+        """Behind the head of a stream, which goes with the first of them."""
+        if self._progress.head_sent:
+            self.downstream.on_body(events)
+            return
         self._progress.head_sent = True
-        content_type = self._progress.renderer.content_type
-        headers = [(b"content-type", content_type)]
-        if length is not None:
-            headers.append((b"content-length", b"%d" % length))
-        if content_type == sse.CONTENT_TYPE:
-            headers.append((b"cache-control", b"no-cache"))
-        self.downstream.on_head(200, headers)
+        self.downstream.on_begin(_HEAD_OF_EVENTS, b"", events)
 
     def give_back(self, running: "_Running") -> None:
         """Credit for what the client has taken; an answer that goes out whole has had all of it."""
@@ -284,3 +283,9 @@ class _Running:
 
     def on_lost(self, error: RadixgateError) -> None:
         self._attempt.on_lost(error)
+
+
+def _head_of_whole(length: int) -> WholeHead:
+    headers = [http_answer.JSON, (b"content-length", b"%d" % length)]
+    lines = http_answer.head_lines(200, headers)
+    return WholeHead(200, headers, lines, framed=True, streams=False)
