@@ -134,6 +134,32 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "1 decisions were dropped; 1 lines are unreadable" in said
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        pytest.param(b'"running":[0,', b'"running":[', "columns of 2 and of 3", id="column"),
+        pytest.param(b'"blocks":"', b'"blocks":"A', "blocks: ", id="blocks"),
+        pytest.param(b'"n":2,', b'"n":1,', "decision 1 of run .* its decision 1: give", id="twice"),
+    ],
+)
+def test_a_line_that_contradicts_itself_or_others_is_named(
+    tmp_path: Path, was: bytes, now: bytes, said: str
+) -> None:
+    path = recorded(tmp_path, "kv_cost")
+    content = path.read_bytes()
+    assert was in content
+    path.write_bytes(content.replace(was, now, 1))
+    with pytest.raises(ConfigError, match=rf"decisions.jsonl:\d+: {said}"):
+        replayed(path)
+
+
+def test_a_file_is_given_once(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "kv_cost")
+    path.write_bytes(gzip.compress(2 * path.read_bytes()))
+    with pytest.raises(ConfigError, match="give each file once, the older first"):
+        replayed(path)
+
+
 def test_a_rotated_log_goes_on_where_it_ended(tmp_path: Path) -> None:
     noted = NotedFleet("cache_aware")
     noted.busy_day(60)
