@@ -17,7 +17,6 @@ from typing import cast
 
 import uvloop
 
-WORKER_PORT, GATEWAY_PORT = 19501, 19500
 MODELS = b'{"object":"list","data":[{"id":"mock","object":"model"}]}'
 MESSAGE = {"role": "assistant", "content": "The quick brown fox jumps over the lazy dog."}
 ANSWER = json.dumps(
@@ -44,8 +43,8 @@ class Worker(asyncio.Protocol):
         self._transport.write(_whole(ANSWER if data.startswith(b"POST") else MODELS))
 
 
-async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Worker, "127.0.0.1", WORKER_PORT)
+async def serve(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Worker, "127.0.0.1", port)
     print("ready", flush=True)
     await server.serve_forever()
 
@@ -85,17 +84,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=3_000)
     parser.add_argument("--policy", default="kv_cost")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--ports", type=int, nargs=2, default=(19501, 19500), help="of the worker and the gateway"
+    )
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        uvloop.run(serve())
-    worker = started(sys.executable, __file__, "--serve")
-    words = ["gateway", "--port", str(GATEWAY_PORT), "--policy", options.policy]
-    urls = ["--worker-urls", f"http://127.0.0.1:{WORKER_PORT}"]
+        uvloop.run(serve(options.serve))
+    worker_port, gateway_port = options.ports
+    worker = started(sys.executable, __file__, "--serve", str(worker_port))
+    words = ["gateway", "--port", str(gateway_port), "--policy", options.policy]
+    urls = ["--worker-urls", f"http://127.0.0.1:{worker_port}"]
     gateway = started(sys.executable, "-m", "radixgate.cli", *words, *urls)
     try:
         time.sleep(2.0)
-        direct, through = Asker(WORKER_PORT), Asker(GATEWAY_PORT)
+        direct, through = Asker(worker_port), Asker(gateway_port)
         waits: dict[str, list[float]] = {"worker alone": [], "gateway": []}
         for number in range(options.requests):
             waits["worker alone"].append(direct.ask(number) * 1e3)
