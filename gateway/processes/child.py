@@ -18,7 +18,6 @@ import uvloop
 from radixgate import log
 from radixgate.clock import Clock, SystemClock
 from radixgate.fleet.siblings import Siblings
-from radixgate.gateway.admin.rids import read_rids
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.choice.own_policy import own_policy
 from radixgate.gateway.data_path import DataPath, Rules
@@ -92,7 +91,7 @@ class ChildProcess:
         self._siblings.open(self._path.fleet)
         roster = Roster(self._path.fleet, self._path.factories, self._path.choice)
         self._workers = FollowedWorkers(roster, HealthRule.of(config), channel.send)
-        self._marks = AbortMarks(roster)
+        self._marks = AbortMarks(roster, self._path.held, channel.send)
         self._path.serve(self._workers, rules)
         aims_s = settings.policies.slo.aims_s
         self.observers = Observers(settings.rules.observe, own.rule, self._clock, aims_s)
@@ -139,7 +138,7 @@ class ChildProcess:
                 families = families_of(self._path.metrics.collect())
                 self._channel.send(MetricFamilies(message.number, families))
             case ExpectAbort():
-                self._start(self._expect_abort(message))
+                self._marks.expect(message)
             case AbortOver():
                 self._marks.over(message.order, message.taken)
             case AskAbort():
@@ -183,13 +182,6 @@ class ChildProcess:
         self._path.apply(rules, own)
         self._workers.rule = HealthRule.of(config)
         self._door.renew()
-
-    async def _expect_abort(self, asked: ExpectAbort) -> None:
-        order = AbortOrder(asked.rid, prefix=asked.prefix)
-        await read_rids(order, self._path.held, self._workers.roster.members())
-        held = self._path.held.abort(order)
-        self._marks.expect(asked.order, order)
-        self._channel.send(Aborted(asked.number, held, []))
 
     async def _abort(self, asked: AskAbort) -> None:
         order = AbortOrder(asked.rid, prefix=asked.prefix)
