@@ -138,8 +138,15 @@ class Crew:
         what other children run, too: so all of them expect it before one gives it."""
         self._aborts += 1
         which, rid, prefix = self._aborts, order.rid, order.prefix
-        answers = await self._ask(lambda number: ExpectAbort(number, which, rid, prefix))
-        answers += await self._ask(lambda number: AskAbort(number, rid, prefix))
+        taken: list[str] = []
+        try:
+            answers = await self._ask(lambda number: ExpectAbort(number, which, rid, prefix))
+            # From here on any worker may have taken it.
+            taken = list({one for hand in self._hands.values() for one in hand.admitted})
+            answers += await self._ask(lambda number: AskAbort(number, rid, prefix))
+        except BaseException:  # whoever asked has left: nobody else would say that it is over
+            self.abort_over(which, taken)
+            raise
         return which, [answer for answer in answers if isinstance(answer, Aborted)]
 
     def abort_over(self, which: int, taken: list[str]) -> None:

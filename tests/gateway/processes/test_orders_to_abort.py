@@ -4,6 +4,7 @@ import asyncio
 from typing import cast
 
 import msgspec
+import pytest
 
 from radixgate.gateway.attempt.abort_order import AbortOrder
 from radixgate.gateway.processes.channel import Channel, parent_end
@@ -11,6 +12,7 @@ from radixgate.gateway.processes.crew import Crew
 from radixgate.gateway.processes.messages import (
     Aborted,
     AbortOver,
+    Admitted,
     AskAbort,
     ExpectAbort,
     Hello,
@@ -103,3 +105,19 @@ async def test_one_that_ends_meanwhile_is_not_waited_for() -> None:
     one.answers()
     which, answers = await order
     assert (which, len(answers)) == (1, 2)
+
+
+@pytest.mark.parametrize(("given", "taken"), [(False, []), (True, ["w"])])
+async def test_one_whose_asker_leaves_is_over(given: bool, taken: list[str]) -> None:
+    """`given`: it has gone out, and nobody knows whether the worker took it."""
+    crew, (one,) = crew_of(1)
+    one.says(Admitted("w", 1))
+    order = asyncio.create_task(crew.abort(AbortOrder(None)))
+    await until(lambda: bool(one.told))
+    if given:
+        one.answers()
+        await until(lambda: isinstance(one.told[-1], AskAbort))
+    order.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await order
+    assert one.told[-1] == AbortOver(1, taken)
