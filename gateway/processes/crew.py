@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 
 from radixgate.fleet.fleet import WorkerState
@@ -28,6 +28,7 @@ from radixgate.gateway.processes.messages import (
     ResponsesStored,
     Seen,
     Standing,
+    TellAll,
     ToChild,
     Told,
     ToParent,
@@ -83,6 +84,7 @@ class Crew:
         self._aborts = 0
         self._answers: dict[tuple[int, int], asyncio.Future[MetricFamilies | Aborted]] = {}
         self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()  # each for two seconds at most
         self._retired: list[Family] = []  # what children that are gone have counted
 
     @property
@@ -190,9 +192,7 @@ class Crew:
                     if other is not hand and other.channel.flows:
                         other.channel.send(message)
             case AskStored():
-                # When what the others have sent so far is read as well.
-                answer = AllStored(message.number)
-                asyncio.get_running_loop().call_soon(hand.channel.send, answer)
+                self._start(self._all_stored(hand, message.number))
             case Seen():
                 hand.seen = max(hand.seen, message.seq)
                 self._wake()
@@ -236,6 +236,13 @@ class Crew:
         if news is not None:
             hand.channel.send(Told(news))
 
+    async def _all_stored(self, hand: Hand, number: int) -> None:
+        """What the others had stored may be on its way, or not sent yet: it comes before their
+        word that they have told all."""
+        self.order(lambda seq: TellAll(seq))
+        await self.settled()
+        hand.channel.send(AllStored(number))
+
     # ------------------------------------------------------------ questions
 
     async def _ask(self, question: Callable[[int], ToChild]) -> list[MetricFamilies | Aborted]:
@@ -256,6 +263,11 @@ class Crew:
         waits = self._answers.get((hand.index, number))
         if waits is not None and not waits.done():
             waits.set_result(answer)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _wake(self) -> None:
         self._changed.set()

@@ -88,7 +88,7 @@ class AskStored(msgspec.Struct, frozen=True, tag=True):
 
 
 class AllStored(msgspec.Struct, frozen=True, tag=True):
-    """The answer to AskStored: what others had told by then has been passed on."""
+    """The answer to AskStored: what others had stored by then has been passed on."""
 
     number: int
 

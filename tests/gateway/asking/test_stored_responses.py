@@ -234,11 +234,13 @@ async def test_every_process_knows_what_another_has_answered() -> None:
         await served.ready(2)
         for _ in range(10):
             first = await served.post(PATH, {"input": "hi"})
+            assert first.status == 200, first.body
             # A fresh connection each: either process may take it.
             for _ in range(4):
                 on = {"input": "on", "previous_response_id": id_of(first)}
                 after = await served.post(PATH, on)
-                assert (after.status, id_of(after)[:6]) == (200, id_of(first)[:6])
+                assert after.status == 200, after.body
+                assert id_of(after)[:6] == id_of(first)[:6]
 
 
 async def say(gateway: SmallGateway, **fields: object) -> Answer:

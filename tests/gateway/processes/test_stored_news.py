@@ -8,8 +8,17 @@ import pytest
 from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
 from radixgate.gateway.processes import stored_news
 from radixgate.gateway.processes.channel import Channel
-from radixgate.gateway.processes.messages import AllStored, AskStored, ResponsesStored, ToChild
+from radixgate.gateway.processes.messages import (
+    AllStored,
+    AskStored,
+    ResponsesStored,
+    Seen,
+    TellAll,
+    ToChild,
+)
 from radixgate.gateway.processes.stored_news import StoredNews
+from small_crew import crew_of
+from until import until
 
 
 class Parent:
@@ -62,3 +71,26 @@ def test_a_parent_that_is_behind_is_told_nothing() -> None:
     parent.flows = False
     stored.keep("r2", "w", None)
     assert parent.said == [ResponsesStored([StoredResponse("r1", "w", None)])]
+
+
+async def test_what_another_has_stored_comes_before_the_answer_however_late_it_is_told() -> None:
+    _, (one, other) = crew_of(2)
+    other.says(AskStored(7))
+    await until(lambda: TellAll(1) in one.told)
+    other.says(Seen(1))
+    await asyncio.sleep(0)
+    assert AllStored(7) not in other.told, "the one that has it has not been heard"
+    stored = ResponsesStored([StoredResponse("r", "w", None)])
+    one.says(stored)
+    one.says(Seen(1))
+    await until(lambda: AllStored(7) in other.told)
+    assert other.told == [TellAll(1), stored, AllStored(7)]
+
+
+async def test_a_process_that_has_ended_is_not_waited_for() -> None:
+    crew, (one, other) = crew_of(2)
+    other.says(AskStored(7))
+    await until(lambda: TellAll(1) in one.told)
+    other.says(Seen(1))
+    crew.lost(one.channel)
+    await until(lambda: AllStored(7) in other.told)
