@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
 from radixgate.gateway.processes.channel import Channel
@@ -45,9 +44,10 @@ class StoredNews:
         number, told = self._asked, asyncio.Event()
         self._waiting[number] = told.set
         self._channel.send(AskStored(number))
+        # No `asyncio.timeout`, which wants a task: a request's first step is taken in none.
+        late = asyncio.get_running_loop().call_later(CATCH_UP_S, told.set)
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CATCH_UP_S):
-                    await told.wait()
+            await told.wait()
         finally:
+            late.cancel()
             del self._waiting[number]

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from radixgate.gateway.asking.stored_responses import StoredResponse, StoredResponses
+from radixgate.gateway.exchange.first_step import begun
 from radixgate.gateway.processes import stored_news
 from radixgate.gateway.processes.channel import Channel
 from radixgate.gateway.processes.messages import (
@@ -53,6 +54,22 @@ async def test_a_process_asks_its_parent_of_what_it_does_not_know() -> None:
     await asking
     assert not stored.may_come("r")
     news.hear(AllStored(1))  # late, or twice: nobody waits
+
+
+async def test_a_request_may_ask_in_its_first_step() -> None:
+    """Which is taken in no task (`first_step`)."""
+    parent = Parent()
+    stored, news = child_of(parent)
+
+    async def ask() -> None:
+        assert stored.catch_up is not None
+        await stored.catch_up()
+
+    asking = begun(ask())
+    assert asking is not None
+    assert parent.said == [AskStored(1)]
+    news.hear(AllStored(1))
+    await asking
 
 
 async def test_a_parent_that_does_not_answer_is_not_waited_for_long(
