@@ -56,6 +56,12 @@ class Prompt(Protocol):
         naming the field."""
         ...
 
+    @property
+    def rendered_quickly(self) -> bool:
+        """What `text` takes goes by the prompt's length alone: there is little that a template
+        could loop over."""
+        ...
+
     def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
         """The ids to prefill, array of type 'I'. `text`: what `text` gave."""
         ...

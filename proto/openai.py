@@ -15,6 +15,7 @@ from radixgate.proto.sampling_fields import openai_sampling
 
 COMPLETION_MAX_TOKENS = 16  # OpenAI's default for text completions; chat has none
 MAX_PROMPTS = 1024
+FEW_PARTS = 256  # messages, tools and what messages list: a rendering takes 1 to 4 us each
 
 
 class ChatPrompt(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +34,16 @@ class ChatPrompt(msgspec.Struct, frozen=True, gc=False):
         return encoder.render_messages(
             self.messages, tools=self.tools, template_kwargs=self.template_kwargs
         )
+
+    @property
+    def rendered_quickly(self) -> bool:
+        values = () if self.template_kwargs is None else self.template_kwargs.values()
+        if not all(value is None or isinstance(value, bool | str) for value in values):
+            return False  # of a number or a list a template may make any length
+        parts = len(self.messages) + len(self.tools or ())
+        if parts <= FEW_PARTS:
+            parts += sum(map(_listed, self.messages))
+        return parts <= FEW_PARTS
 
     def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
         return encoder.encode_rendered(text)
@@ -54,6 +65,10 @@ class TextPrompt(msgspec.Struct, frozen=True, gc=False):
     def text(self, encoder: Encoder) -> str:
         return self.written
 
+    @property
+    def rendered_quickly(self) -> bool:
+        return True
+
     def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
         return encoder.encode_text(text)
 
@@ -74,11 +89,20 @@ class IdsPrompt(msgspec.Struct, frozen=True, gc=False):
     def text(self, encoder: Encoder) -> str:
         return ""
 
+    @property
+    def rendered_quickly(self) -> bool:
+        return True
+
     def token_ids(self, encoder: Encoder, text: str) -> "array[int]":
         return self.ids
 
     def routing_bytes(self) -> bytes:
         return self.ids.tobytes()
+
+
+def _listed(message: Mapping[str, object]) -> int:
+    """Parts of its content, calls of tools."""
+    return sum(len(value) for value in message.values() if isinstance(value, list))
 
 
 def parse_chat(body: Mapping[str, object]) -> GenerationRequest:

@@ -11,12 +11,12 @@ from radixgate.proto.openai import chat_prompt, parse_chat
 MAX_SETTINGS = 1_024
 MAX_SETTINGS_BYTES = 512
 _CONVERSATION = ("messages", "tools")
-# Besides the model these are numbers and flags. What else a client may write is its own: of that
-# nothing is kept, nor told by how long this takes.
+# Besides the model these are numbers and flags. What else a client may write, a seed too, is its
+# own: of that nothing is kept, nor told by how long this takes.
 _PLAIN = frozenset(
     (
         *("model", "stream", "stream_options", "priority"),
-        *("max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "n", "seed"),
+        *("max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "n"),
         *("temperature", "top_p", "top_k", "min_p"),
         *("presence_penalty", "frequency_penalty", "repetition_penalty"),
         *("logprobs", "top_logprobs"),

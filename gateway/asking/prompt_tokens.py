@@ -19,8 +19,8 @@ from radixgate.proto.token_chains import TokenChains
 # back: 0.1 ms, and 0.3 where nothing else has been done for a while. Both are encoded where they
 # are, and so is a prompt that has no more of it beside what was encoded before.
 AT_ONCE_CHARS = 512
-# A longer prompt is rendered in the thread, too: of this one takes 0.1 ms, and to look its parts up
-# as long.
+# A longer prompt is rendered in the thread, too, and so is one of very many parts: of this one it
+# takes 0.1 ms, and to look its parts up as long.
 RENDERED_AT_ONCE_BYTES = 32_768
 Read = tuple[PromptTokens, Mapping[MirrorKey, Sequence[int]]]
 T = TypeVar("T")
@@ -106,7 +106,8 @@ class PromptTokenizer:
             raise WorkerFailed(f"the tokenizer of {model!r} has not been read from a worker yet")
         sizes = [len(prompt.routing_bytes()) for prompt in generation.prompts]
         texts: Sequence[str | None] = [None] * len(sizes)
-        if sum(sizes) <= RENDERED_AT_ONCE_BYTES:
+        quick = all(prompt.rendered_quickly for prompt in generation.prompts)
+        if quick and sum(sizes) <= RENDERED_AT_ONCE_BYTES:
             rendered = [prompt.text(served.encoder) for prompt in generation.prompts]
             if sum(map(served.encoder.unknown_chars, rendered)) <= AT_ONCE_CHARS:
                 return _read(served, self._chains, generation, keys, rendered)

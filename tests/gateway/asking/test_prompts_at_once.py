@@ -89,6 +89,34 @@ async def test_more_than_that_waits_for_the_thread(generation: GenerationRequest
     assert tokens.total > AT_ONCE_CHARS
 
 
+MANY = [{"role": "user", "content": ""}] * 300
+LISTED = [{"role": "user", "content": [{"type": "text", "text": ""}] * 300}]
+LOOPED: dict[str, object] = {"chat_template_kwargs": {"documents": [{}] * 9}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"messages": MANY}, id="messages"),
+        pytest.param({"messages": LISTED}, id="parts"),
+        pytest.param({"messages": said("hi"), **LOOPED}, id="what-a-template-may-loop-over"),
+    ],
+)
+async def test_very_many_parts_are_rendered_in_the_thread(body: dict[str, object]) -> None:
+    """However short they are, a template takes some time over each."""
+    prompts, generation = tokenizer(), parse_chat(body)
+    assert at_once(prompts, generation) is None
+    await prompts.read("toy", generation, [KEY])
+    assert at_once(prompts, generation) is None
+
+
+async def test_a_flag_for_the_template_needs_no_thread() -> None:
+    generation = parse_chat(
+        {"messages": said("hi"), "chat_template_kwargs": {"enable_thinking": False}}
+    )
+    assert at_once(tokenizer(), generation) is not None
+
+
 async def test_what_is_long_is_not_looked_through_on_the_loop_even_if_it_is_known() -> None:
     prompts, known = tokenizer(), chat(said("x" * RENDERED_AT_ONCE_BYTES))
     await prompts.read("toy", known, [KEY])
