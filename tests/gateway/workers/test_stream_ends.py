@@ -76,7 +76,7 @@ def test_both_say_the_same(stream: bytes) -> None:
         assert data_lines(ended) == data_lines_in_python(ended)
 
 
-@pytest.mark.parametrize("wrong", ["text", None, bytearray(b"x")])
+@pytest.mark.parametrize("wrong", ["text", None])
 def test_what_is_no_bytes_is_refused(wrong: bytes) -> None:
     with pytest.raises((TypeError, AttributeError)):
         plain_finish(wrong)

@@ -15,7 +15,8 @@ from radixgate.worker.weights.model_store import StoredModel, open_model
 from radixgate.worker.weights.rounding import FLOAT32, Arithmetic, KvDtype, WeightsMode
 
 PAGE_SIZE = 16
-# Measured figures are in docs/performance-worker.md; these are bounds with room for another processor.
+# Measured figures are in docs/performance-worker.md; these are bounds, with room for another
+# processor.
 LIMITS = {
     Arithmetic(KvDtype.FP16): (0.002, 0.99),
     Arithmetic(KvDtype.INT8): (0.02, 0.95),
