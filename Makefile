@@ -77,8 +77,7 @@ proto: $(INSTALLED_DEV)
 clean:
 	rm -rf $(VENV) build dist out mutants src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
 	    .hypothesis .import_linter_cache
-	rm -f proto/*.so policies/*.so radix_mirror/*.so gateway/heads/*.so gateway/loop/*.so \
-	    gateway/attempt/*.so
+	rm -f $(COMPILED:.c=*.so)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

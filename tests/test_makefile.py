@@ -71,3 +71,13 @@ def _write(path: Path, at_s: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     os.utime(path, (at_s, at_s))
+
+
+def test_clean_removes_what_was_compiled(tmp_path: Path) -> None:
+    """A stale module would be imported in place of the Python that stands beside it."""
+    shutil.copy(MAKEFILE, tmp_path)
+    run = subprocess.run(
+        ["make", "-n", "clean"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    removed = run.stdout.split()
+    assert [one for one in SOURCES if one.replace(".c", "*.so") not in removed] == []
