@@ -17,7 +17,9 @@ def begun(steps: Steps) -> "asyncio.Task[None] | None":
         waits_for = steps.send(None)
     except StopIteration:
         return None
-    return asyncio.get_running_loop().create_task(_left_of(steps, waits_for))
+    rest = _left_of(steps, waits_for)
+    rest.send(None)  # a task that is cancelled before its first step would not enter it
+    return asyncio.get_running_loop().create_task(rest)
 
 
 async def _left_of(steps: Steps, waits_for: object) -> None:
@@ -28,13 +30,19 @@ async def _left_of(steps: Steps, waits_for: object) -> None:
 def _handed_on(steps: Steps, waits_for: object) -> Generator[object, object, None]:
     """The task waits for what the steps wait for, as if it had met it itself. (A coroutine that
     has begun cannot be awaited.)"""
-    while True:
+    try:
         try:
+            yield None
+        except asyncio.CancelledError as error:
+            # As a task does it: what is waited for ends first, if it has not.
+            if not (isinstance(waits_for, asyncio.Future) and waits_for.cancel()):
+                waits_for = steps.throw(error)
+        while True:
             try:
                 came = yield waits_for
             except BaseException as error:
                 waits_for = steps.throw(error)
             else:
                 waits_for = steps.send(came)
-        except StopIteration:
-            return
+    except StopIteration:
+        return

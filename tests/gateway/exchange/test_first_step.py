@@ -63,8 +63,9 @@ async def test_its_first_step_fails_where_it_is_made() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1])
-async def test_cancelled_it_is_not_gone_on_with(turns: int) -> None:
-    """`turns`: of the loop, before."""
+@pytest.mark.parametrize("come", [False, True])
+async def test_cancelled_it_is_not_gone_on_with(turns: int, come: bool) -> None:
+    """`turns`: of the loop, before. `come`: what it waits for has, and it has not heard of it."""
     first: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     done: list[str] = []
 
@@ -80,7 +81,31 @@ async def test_cancelled_it_is_not_gone_on_with(turns: int) -> None:
     assert task is not None
     for _ in range(turns):
         await asyncio.sleep(0)
+    if come:
+        first.set_result(3)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert done == ["cancelled"] * turns
+    assert done == ["cancelled"]
+    assert first.cancelled() != come
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_cancelled_it_may_still_tidy_up(turns: int) -> None:
+    done: list[str] = []
+
+    async def steps() -> None:
+        try:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            done.append("tidy")
+
+    task = begun(steps())
+    assert task is not None
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await task
+    assert done == ["tidy"]
