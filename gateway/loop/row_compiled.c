@@ -42,7 +42,7 @@ static int ring_open(Ring *ring) {
     ring->fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &told);
     if (ring->fd < 0) return -1;
     if (!(told.features & IORING_FEAT_SINGLE_MMAP) || !(told.features & IORING_FEAT_NODROP)) {
-        errno = ENOSYS;  /* older than 5.5 */
+        errno = ENOSYS; /* older than 5.5 */
         return -1;
     }
     size_t asked = told.sq_off.array + told.sq_entries * sizeof(unsigned);
@@ -52,7 +52,8 @@ static int ring_open(Ring *ring) {
     char *map = mmap(NULL, ring->map_bytes, access, flags, ring->fd, IORING_OFF_SQ_RING);
     if (map == MAP_FAILED) return -1;
     ring->map = map;
-    void *sqes = mmap(NULL, ENTRIES * sizeof *ring->sqes, access, flags, ring->fd, IORING_OFF_SQES);
+    size_t sqes_bytes = ENTRIES * sizeof *ring->sqes;
+    void *sqes = mmap(NULL, sqes_bytes, access, flags, ring->fd, IORING_OFF_SQES);
     if (sqes == MAP_FAILED) return -1;
     ring->sqes = sqes;
     ring->sq_head = (unsigned *)(map + told.sq_off.head);
@@ -93,8 +94,8 @@ static unsigned reap(Ring *ring, int *took) {
 }
 
 /* Send `count` prepared pieces. What the kernel did not accept, for whatever reason, is noted as
- * EAGAIN: nothing of it went out, and its transport writes it. -1: the kernel keeps some, and nobody
- * knows which. */
+ * EAGAIN: nothing of it went out, and its transport writes it. -1: the kernel keeps some, and
+ * nobody knows which. */
 static int submit(Ring *ring, unsigned count, int *took) {
     for (unsigned i = 0; i < count; i++) took[i] = -EAGAIN;
     long taken = syscall(SYS_io_uring_enter, ring->fd, count, 0, 0, NULL, 0);
@@ -112,7 +113,7 @@ static int submit(Ring *ring, unsigned count, int *took) {
     return 0;
 }
 
-/* One that goes out in the row. What it points to is kept by the dict it is from. */
+/* One that goes out in the row. What it points to is kept by the list of all that wait. */
 typedef struct {
     PyObject *transport, *piece;
     int fd;
@@ -120,7 +121,7 @@ typedef struct {
 
 static PyObject *str_is_closing, *str_buffered;
 
-/* 1: its socket, of the number `fd`, may be given the piece past its transport. */
+/* 1: its socket, of the number `fd`, may be given the piece past its transport; -1: it raised. */
 static int fits(PyObject *fds, PyObject *transport, PyObject *piece, int *fd) {
     PyObject *number = PyDict_GetItemWithError(fds, transport);
     if (!number) return PyErr_Occurred() ? -1 : 0;
@@ -186,20 +187,24 @@ static int send_row(Ring *ring, const Entry *row, unsigned count, PyObject *left
 }
 
 static PyObject *ring_send(PyObject *self, PyObject *args) {
-    PyObject *waiting, *fds, *transport, *piece;
-    Py_ssize_t least, at = 0, count = 0;
+    PyObject *waiting, *fds;
+    Py_ssize_t least, count = 0;
     if (!PyArg_ParseTuple(args, "O!O!n", &PyDict_Type, &waiting, &PyDict_Type, &fds, &least))
         return NULL;
-    PyObject *left = PyList_New(0);
-    Entry *row = PyMem_Malloc(((size_t)PyDict_Size(waiting) + 1) * sizeof *row);
-    int failed = !left || !row;
-    while (!failed && PyDict_Next(waiting, &at, &transport, &piece)) {
+    /* A list, which no transport that is asked something can change. */
+    PyObject *left = PyList_New(0), *all = PyDict_Items(waiting);
+    Py_ssize_t most = all ? PyList_Size(all) : 0;
+    Entry *row = PyMem_Malloc(((size_t)most + 1) * sizeof *row);
+    int failed = !left || !all || !row;
+    for (Py_ssize_t at = 0; !failed && at < most; at++) {
         Entry *entry = &row[count];
-        int in_row = fits(fds, transport, piece, &entry->fd);
-        entry->transport = transport;
-        entry->piece = piece;
-        count += in_row > 0;
-        failed = in_row < 0 || (!in_row && leave(left, transport, piece));
+        PyObject *pair = PyList_GetItem(all, at);
+        entry->transport = PyTuple_GetItem(pair, 0);
+        entry->piece = PyTuple_GetItem(pair, 1);
+        int in_row = fits(fds, entry->transport, entry->piece, &entry->fd);
+        if (in_row < 0) PyErr_Clear(); /* its transport meets the same, and nobody else does */
+        if (in_row > 0) count++;
+        else failed = leave(left, entry->transport, entry->piece);
     }
     if (count < least) {
         for (Py_ssize_t i = 0; !failed && i < count; i++)
@@ -208,10 +213,12 @@ static PyObject *ring_send(PyObject *self, PyObject *args) {
     }
     for (Py_ssize_t from = 0; !failed && from < count; from += ENTRIES) {
         Py_ssize_t rest = count - from;
-        failed = send_row((Ring *)self, row + from, rest < ENTRIES ? (unsigned)rest : ENTRIES, left);
+        unsigned next = rest < ENTRIES ? (unsigned)rest : ENTRIES;
+        failed = send_row((Ring *)self, row + from, next, left);
     }
     if (failed && !PyErr_Occurred()) PyErr_NoMemory();
     PyMem_Free(row);
+    Py_XDECREF(all);
     if (failed) Py_CLEAR(left);
     return left;
 }
@@ -246,7 +253,8 @@ PyMODINIT_FUNC PyInit_row_compiled(void) {
     PyObject *type = module ? PyType_FromSpec(&spec) : NULL;
     str_is_closing = PyUnicode_InternFromString("is_closing");
     str_buffered = PyUnicode_InternFromString("get_write_buffer_size");
-    if (!type || !str_is_closing || !str_buffered || PyModule_AddObjectRef(module, "Ring", type)) Py_CLEAR(module);
+    if (!type || !str_is_closing || !str_buffered || PyModule_AddObjectRef(module, "Ring", type))
+        Py_CLEAR(module);
     Py_XDECREF(type);
     return module;
 }

@@ -107,10 +107,9 @@ class RowWrites:
 
 
 def _write(transport: asyncio.Transport, data: bytes) -> None:
-    if transport.is_closing():
-        return  # nobody reads it any more
     try:
-        transport.write(data)
+        if not transport.is_closing():  # else nobody reads it any more
+            transport.write(data)
     except Exception:
         give_up(transport)
 

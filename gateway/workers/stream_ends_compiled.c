@@ -1,4 +1,5 @@
-/* How a stream of events ends, and how many it has (gateway/workers/stream_ends.py), in one call each. */
+/* How a stream of events ends, and how many it has, in one call each
+ * (gateway/workers/stream_ends.py). */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
