@@ -44,7 +44,8 @@ class Flows:
         """Send a step's single tokens, all at one time.
 
         Returns those of handles that do not flow, and the handles that have NOTED_TOKENS or more
-        untaken. O(tokens).
+        untaken. O(tokens). Raises what an id or a text that is none does, and some ids may be noted
+        then whose texts were not sent; protobuf gives none such.
         """
         flows = self._flows
         if not flows:

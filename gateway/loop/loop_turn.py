@@ -84,7 +84,8 @@ class LoopTurn:
 
     def put_row(self, row: dict[asyncio.Transport, bytes]) -> None:
         """`put` each, whatever becomes of the others. It is given away: if nothing waits yet, it is
-        what waits from here on."""
+        what waits from here on. Pieces are short, a token's text, so that none goes out at once
+        for its length."""
         if self.at_once or not self._waiting.keys().isdisjoint(row):
             for transport, data in row.items():
                 try:

@@ -92,7 +92,7 @@ def test_those_of_a_prompt_hold_for_all_its_choices(choice: int) -> None:
     assert ("output_token_logprobs" in meta) == (choice == 0)
 
 
-@settings(max_examples=15)
+@settings(max_examples=40)
 @given(pieces=st.lists(st.tuples(_TEXTS, st.lists(st.integers(0, 255), max_size=3)), min_size=1))
 def test_pieces_add_up_to_what_one_whole_answer_says(
     pieces: Sequence[tuple[str, Sequence[int]]],
