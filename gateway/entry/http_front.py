@@ -144,6 +144,8 @@ class FrontConnection(asyncio.Protocol):
         assert transport is not None
         self._turn.send(transport)
         self._leave()
+        if transport.is_closing():
+            return  # lost in this turn: the end would come before the heir's task has begun
         admin = self._heir = self._front.make_admin()
         transport.set_protocol(admin)
         admin.connection_made(transport)
@@ -178,8 +180,7 @@ class FrontConnection(asyncio.Protocol):
         more = b"" if head.framed else self._framing()
         line, end = (b"%x\r\n" % len(body), end) if self._chunked else (b"", b"")
         # In one copy of the body.
-        parts = (head.lines, own, more, self._connection_line(), b"\r\n", line, body, end)
-        return b"".join(parts)
+        return b"".join((head.lines, own, more, self._connection_line(), b"\r\n", line, body, end))
 
     def on_end(self, counts: AnswerCounts | None) -> None:
         if self._head is not None:

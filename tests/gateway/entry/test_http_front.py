@@ -1,6 +1,7 @@
 """The front door over sockets: requests in every framing, and their answers."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -220,6 +221,21 @@ async def test_a_body_of_several_megabytes_arrives_whole() -> None:
     async with served() as gateway:
         body = b"0123456789" * 300_000
         assert (await ask(gateway.port, request("/generate", body))).body == body
+
+
+async def test_one_that_is_lost_in_the_turn_in_which_it_came_is_not_handed_over() -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    async with served() as gateway, RawClient(gateway.port) as client:
+        await until(lambda: len(gateway.front.connections) == 1)
+        (connection,) = connections_of(gateway.front)
+        connection.data_received(b"GET /show HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert connection._transport is not None
+        connection._transport.abort()
+        await until(lambda: not gateway.front.connections)
+        assert await client.ended()
+    gc.collect()  # where a task's exception that nobody has heard is told
+    assert faults == []
 
 
 @pytest.mark.parametrize("body", [b"hello", request("/generate", b"smuggled")])
