@@ -75,11 +75,6 @@ def read_rows(path: Path, most: int | None = None) -> list[TraceRow]:
             raise ConfigError(f"{path}:{number}: timestamp {row.timestamp:g} is under 0")
         if row.hash_ids and min(row.hash_ids) < 0:
             raise ConfigError(f"{path}:{number}: hash id {min(row.hash_ids)} is under 0")
-        if len(set(row.hash_ids)) < len(row.hash_ids):
-            raise ConfigError(
-                f"{path}:{number}: a hash id stands twice in one prompt, and each must name its"
-                " block with everything before it"
-            )
         rows.append(row)
     if not rows:
         raise ConfigError(f"{path} holds no requests")

@@ -70,7 +70,6 @@ def test_sessions_and_pauses_are_known_by_both_their_names(tmp_path: Path) -> No
         pytest.param(json.dumps({**ROW, "input_length": 0}), "no request", id="empty-prompt"),
         pytest.param(json.dumps({**ROW, "timestamp": -5}), "timestamp -5 is", id="negative-time"),
         pytest.param(json.dumps({**ROW, "hash_ids": [-1]}), "hash id -1 is", id="negative-id"),
-        pytest.param(json.dumps({**ROW, "hash_ids": [4, 4]}), "stands twice", id="content-ids"),
         pytest.param("", "holds no requests", id="empty-file"),
     ],
 )
